@@ -382,6 +382,8 @@ PETSC_EXTERN PetscErrorCode PCRRBSetPrecision(PC, TesseraPrecision);
 PETSC_EXTERN PetscErrorCode PCRRBGetPrecision(PC, TesseraPrecision *);
 PETSC_EXTERN PetscErrorCode PCRRBSetGrid(PC, PetscInt, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetGrid(PC, PetscInt *, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCRRBSetGrid3d(PC, PetscInt, PetscInt, PetscInt);
+PETSC_EXTERN PetscErrorCode PCRRBGetGrid3d(PC, PetscInt *, PetscInt *, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCRRBSetBackend(PC, TesseraBackend);
 PETSC_EXTERN PetscErrorCode PCRRBGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode KSPRRBSetBackend(KSP, TesseraBackend);

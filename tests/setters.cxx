@@ -44,8 +44,9 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
 
 int main(int argc, char **argv)
 {
-  KSP ksp;
-  PC  pc;
+  KSP      ksp;
+  PC       pc;
+  PetscInt nx, ny, nz;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -76,6 +77,11 @@ int main(int argc, char **argv)
   PetscCall(Show("set", ksp, pc));
   PetscCall(PCReset(pc));
   PetscCall(Show("after PCReset()", ksp, pc));
+  PetscCall(PCRRBGetGrid3d(pc, nullptr, nullptr, &nz));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d plane\n", (int)nz));
+  PetscCall(PCRRBSetGrid3d(pc, 7, 5, 3));
+  PetscCall(PCRRBGetGrid3d(pc, &nx, &ny, &nz));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d x %d x %d nodes\n", (int)nx, (int)ny, (int)nz));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(Show("options", ksp, pc));
   /* Of another type the setters are no concern */

@@ -5,6 +5,9 @@ static char help[] = "What SNES vipmg says to wrong input on meshes, and that ri
 */
 #include "tessera.h"
 #include <petscsnes.h>
+#if defined(PETSC_HAVE_HDF5)
+  #include <petscviewerhdf5.h>
+#endif
 
 static char message[4096];
 static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
@@ -18,8 +21,8 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES } Case;
-static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns a node", "bounds of another size", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown a node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec"};
+typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, SAMEPLACE, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
+static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns a node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown a node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
 
 typedef struct {
   Case     kind;
@@ -184,6 +187,10 @@ static PetscErrorCode Coordinates(const Problem *p, PC pc)
     x[at++] = (PetscReal)(node / p->n);
   }
   if (p->kind == NANPLACE && n) x[0] = NAN;
+  for (PetscInt k = 0; k < 2 * n; ++k) { /* of nodes far away; of none */
+    if (p->kind == OTHERPLACES) x[k] = (k % 2 ? 7 : 11) * (first / p->bs + k / 2) % p->n;
+    if (p->kind == SAMEPLACE) x[k] = 0.5;
+  }
   if (p->kind != NOWHERE) PetscCall(PCSetCoordinates(pc, 2, n, x));
   PetscCall(PetscFree(x));
   PetscFunctionReturn(0);
@@ -195,15 +202,31 @@ static PetscErrorCode Write(Case kind, Mat A, Vec normals)
   PetscViewer viewer;
   Vec         some;
   PetscInt    n;
+  PetscMPIInt rank;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, "vipmg_normals.dat", FILE_MODE_WRITE, &viewer));
-  PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
-  PetscCall(VecGetSize(normals, &n));
-  PetscCall(VecCreateMPI(PETSC_COMM_WORLD, PETSC_DECIDE, n - 2, &some));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(VecGetLocalSize(normals, &n));
+  PetscCall(VecCreateMPI(PETSC_COMM_WORLD, rank ? n : n - 2, PETSC_DETERMINE, &some));
   PetscCall(VecSet(some, 1));
-  if (kind == MATFILE) PetscCall(MatView(A, viewer));
-  else PetscCall(VecView(kind == SHORTFILE ? some : normals, viewer));
+  if (kind >= HDF5FILE) {
+#if defined(PETSC_HAVE_HDF5)
+    const Vec what = kind == HDF5SHORT ? some : normals;
+    PetscCall(PetscObjectSetName((PetscObject)what, "normals"));
+    PetscCall(VecSetBlockSize(what, 2)); /* a row of the data set is a node */
+    PetscCall(PetscViewerHDF5Open(PETSC_COMM_WORLD, "vipmg_normals.h5", FILE_MODE_WRITE, &viewer));
+    PetscCall(PetscViewerHDF5PushGroup(viewer, "/contact"));
+    PetscCall(VecView(what, viewer));
+    PetscCall(PetscViewerHDF5PopGroup(viewer));
+#else
+    SETERRQ(PETSC_COMM_WORLD, PETSC_ERR_SUP, "this PETSc has no HDF5");
+#endif
+  } else {
+    PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, "vipmg_normals.dat", FILE_MODE_WRITE, &viewer));
+    PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
+    if (kind == MATFILE) PetscCall(MatView(A, viewer));
+    else PetscCall(VecView(kind == SHORTFILE ? some : normals, viewer));
+  }
   PetscCall(VecDestroy(&some));
   PetscCall(PetscViewerDestroy(&viewer));
   PetscFunctionReturn(0);
@@ -245,9 +268,10 @@ static PetscErrorCode Try(Case kind)
   PetscCall(VecSet(other, 1));
   if (kind >= FILED) {
     PetscCall(Write(kind, p.A, normals));
-    PetscCall(SNESVIPMGSetNormalsFile(snes, kind == NOFILE ? "/nowhere/normals" : "vipmg_normals.dat"));
+    const char *const name = kind == NOFILE ? "/nowhere/normals" : kind == HDF5SET ? "vipmg_normals.h5:/contact/directions" : kind >= HDF5FILE ? "vipmg_normals.h5:/contact/normals" : "vipmg_normals.dat";
+    PetscCall(SNESVIPMGSetNormalsFile(snes, name));
     PetscCall(SNESVIPMGGetNormalsFile(snes, &file));
-    PetscCall(PetscStrcmp(file, kind == NOFILE ? "/nowhere/normals" : "vipmg_normals.dat", &same));
+    PetscCall(PetscStrcmp(file, name, &same));
     PetscCheck(same, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "the file of normals is '%s'", file);
   }
   if (kind >= NORMALS && (kind < FILED || kind == TWICE)) PetscCall(PetscObjectCompose((PetscObject)snes, "SNESVIPMGNormals", (PetscObject)normals));
@@ -282,9 +306,12 @@ static PetscErrorCode Try(Case kind)
 
 int main(int argc, char **argv)
 {
+  PetscBool hdf5 = PETSC_FALSE;
+
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
-  for (int k = 0; k < CASES; ++k) PetscCall(Try((Case)k));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-hdf5", &hdf5, NULL));
+  for (int k = hdf5 ? HDF5FILE : 0; k < (hdf5 ? HDF5CASES : CASES); ++k) PetscCall(Try((Case)k));
   PetscCall(PetscFinalize());
   return 0;
 }
@@ -294,5 +321,12 @@ int main(int argc, char **argv)
   test:
     nsize: {{1 2 3}}
     output_file: output/vipmg_mesh_wrong.out
+
+  test:
+    suffix: hdf5
+    nsize: {{1 3}}
+    args: -hdf5
+    requires: hdf5
+    output_file: output/vipmg_mesh_wrong_hdf5.out
 
 TEST*/

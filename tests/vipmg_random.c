@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on random linear problems: any size, dimension, stencil and kind of bounds. The conditions of the solution are checked,\n"
-                     "and that the number of cycles does not depend on the number of processes.\n\n  -seed s -count c -jump j\n\n";
+                     "and that the number of cycles does not depend on the number of processes.\n\n  -seed s -count c -jump j -unit u\n\n";
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
@@ -16,7 +16,7 @@ static PetscInt Choose(PetscInt seed, PetscInt what, PetscInt n) { return (Petsc
 typedef struct {
   PetscInt  seed, dim, n[3];
   PetscBool periodic[3], box, dirichlet, oneside, skew;
-  PetscReal reaction, jump, stretch;
+  PetscReal reaction, jump, stretch, unit;
   Mat       A;
   Vec       b;
 } Problem;
@@ -50,7 +50,7 @@ static PetscErrorCode Assemble(Problem *p, DM da)
         const PetscInt  me    = Number(p, i);
         col[0] = row;
         v[0]   = p->reaction;
-        b[at++] = (Hash(p->seed, me, 5) - 0.5) * 0.2 + PetscSinReal(9. * i[0] / p->n[0]) * PetscCosReal(7. * i[1] / p->n[1] + 5. * i[2] / p->n[2]);
+        b[at++] = p->unit * ((Hash(p->seed, me, 5) - 0.5) * 0.2 + PetscSinReal(9. * i[0] / p->n[0]) * PetscCosReal(7. * i[1] / p->n[1] + 5. * i[2] / p->n[2]));
         if (Fixed(p, i)) v[0] = 2;
         else
           for (PetscInt o = 0; o < 27; ++o) {
@@ -103,7 +103,7 @@ static PetscErrorCode Jacobian(SNES snes, Vec x, Mat A, Mat B, void *ctx)
 
 static PetscErrorCode Test(PetscInt seed, PetscInt *cycles, PetscBool *good)
 {
-  Problem             p = {seed, 1 + Choose(seed, 1, 10) / 2 % 3, {1, 1, 1}, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 0, 1, 1, NULL, NULL};
+  Problem             p = {seed, 1 + Choose(seed, 1, 10) / 2 % 3, {1, 1, 1}, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 0, 1, 1, 1, NULL, NULL};
   const PetscInt      largest[3] = {300, 70, 18};
   DM                  da;
   SNES                snes;
@@ -128,6 +128,7 @@ static PetscErrorCode Test(PetscInt seed, PetscInt *cycles, PetscBool *good)
   p.reaction  = p.dirichlet && !p.periodic[0] && Choose(seed, 8, 2) ? 0 : PetscPowReal(10, -3 * Hash(seed, 8, 8));
   p.jump      = Choose(seed, 9, 3) == 0 ? 5 : 1;
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &p.jump, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-unit", &p.unit, NULL));
   p.stretch   = Choose(seed, 15, 4) == 0 ? 30 : 1;
   if (p.dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, bt[0], p.n[0], 1, 1, NULL, &da));
   else if (p.dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, bt[0], bt[1], p.box ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p.n[0], p.n[1], PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
@@ -149,8 +150,8 @@ static PetscErrorCode Test(PetscInt seed, PetscInt *cycles, PetscBool *good)
       for (i[1] = s[1]; i[1] < s[1] + m[1]; ++i[1])
         for (i[0] = s[0]; i[0] < s[0] + m[0]; ++i[0], ++at) {
           const PetscInt me = Number(&p, i);
-          l[at] = kind == 1 || kind == 4 ? PETSC_NINFINITY : -2 * Hash(seed, me, 11) - 0.1;
-          u[at] = kind == 0 || kind == 4 ? PETSC_INFINITY : kind == 3 && Hash(seed, me, 14) < 0.1 ? l[at] : 2 * Hash(seed, me, 12);
+          l[at] = kind == 1 || kind == 4 ? PETSC_NINFINITY : p.unit * (-2 * Hash(seed, me, 11) - 0.1);
+          u[at] = kind == 0 || kind == 4 ? PETSC_INFINITY : kind == 3 && Hash(seed, me, 14) < 0.1 ? l[at] : p.unit * 2 * Hash(seed, me, 12);
           if (kind == 2 && Hash(seed, me, 13) < 0.5) l[at] = PETSC_NINFINITY;
         }
     PetscCall(VecRestoreArray(lo, &l));
@@ -164,7 +165,7 @@ static PetscErrorCode Test(PetscInt seed, PetscInt *cycles, PetscBool *good)
   PetscCall(SNESVISetVariableBounds(snes, lo, up));
   PetscCall(SNESSetTolerances(snes, 1e-50, 1e-9, 0, 20, 10000));
   PetscCall(SNESSetFromOptions(snes));
-  PetscCall(VecSet(x, 10)); /* outside the bounds */
+  PetscCall(VecSet(x, 10 * p.unit)); /* outside the bounds */
   PetscCall(SNESSolve(snes, NULL, x));
   PetscCall(SNESGetConvergedReason(snes, &reason));
   PetscCall(SNESGetLinearSolveIterations(snes, cycles));
@@ -208,6 +209,12 @@ int main(int argc, char **argv)
   test:
     nsize: {{1 2 3 4}}
     args: -count 50 -snes_vipmg_cycle f
+
+  # lengths in another unit: a problem of 1e-12 is not at its bounds
+  test:
+    suffix: units
+    args: -count 50 -snes_vipmg_cycle f -unit {{9.094947017729282e-13 1099511627776}}
+    output_file: output/vipmg_random.out
 
   test:
     suffix: rough

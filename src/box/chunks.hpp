@@ -8,44 +8,60 @@
 
 namespace tessera::box {
 
-// kernel.at<P, W>(t, o, j, k) at nodes (2 (t + v) + P, j, k), v < W, whose places are o + P * half + v.
-template <class Kernel> struct OnChunks {
+// kernel.at<P, W>(t, o, j, k) at nodes (2 (t + v) + P, j, k), v < W, whose places are o + P * half + v. PLANES: a
+// kernel that makes so many numbers of a node has two arguments more, the first of them to make and the end: all of a
+// chunk on the host, one a thread on a device.
+template <int PLANES, class Kernel> struct OnChunks {
   Layout3 layout;
   Rows    rows;
   int     first[2], end[2], width, even; // of half rows; chunks of the even half
   Kernel  kernel;
-  template <int P> HD void run(int c, int j, int k) const
+  int     apart;  // threads of a node
+  int     colour; // (i + j + k) % 2 of the nodes; -1: all
+  template <int P, int W> HD void at(int t, int j, int k, int plane) const
+  {
+    const ptrdiff_t o = layout.row(j, k) + t;
+    if constexpr (PLANES == 0) kernel.template at<P, W>(t, o, j, k);
+    else kernel.template at<P, W>(t, o, j, k, plane, apart > 1 ? plane + 1 : PLANES);
+  }
+  template <int P> HD void run(int c, int j, int k, int plane) const
   {
     int t = first[P] + c * width;
 #ifndef __CUDA_ARCH__
-    if (width > 1 && end[P] - t >= width) return kernel.template at<P, chunk>(t, layout.row(j, k) + t, j, k);
+    if (width > 1 && end[P] - t >= width) return at<P, chunk>(t, j, k, plane);
     const int last = end[P] - t < width ? end[P] : t + width;
-    for (; t + 4 <= last; t += 4) kernel.template at<P, 4>(t, layout.row(j, k) + t, j, k);
-    for (; t < last; ++t) kernel.template at<P, 1>(t, layout.row(j, k) + t, j, k);
+    for (; t + 4 <= last; t += 4) at<P, 4>(t, j, k, plane);
+    for (; t < last; ++t) at<P, 1>(t, j, k, plane);
 #else
-    kernel.template at<P, 1>(t, layout.row(j, k) + t, j, k);
+    at<P, 1>(t, j, k, plane);
 #endif
   }
   HD void operator()(int c, int r) const
   {
     int j, k;
-    rows.get(r, j, k);
-    if (c < even) run<0>(c, j, k);
-    else run<1>(c - even, j, k);
+    rows.get(r / apart, j, k);
+    const int p = colour < 0 ? c >= even : (colour + j + k) & 1;
+    if (colour < 0) c -= p * even;
+    else if (first[p] + c * width >= end[p]) return;
+    if (p) run<1>(c, j, k, r % apart);
+    else run<0>(c, j, k, r % apart);
   }
 };
-template <class Kernel> void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+template <int PLANES = 0, class Kernel>
+void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, int colour = -1)
 {
   if (b.empty()) return;
-  OnChunks<Kernel> on{l, all_rows(b), {}, {}, chunk_of(exec), 0, kernel};
-  int              count[2];
+  const int                width = chunk_of(exec);
+  OnChunks<PLANES, Kernel> on{l, all_rows(b), {}, {}, width, 0, kernel, PLANES && width == 1 ? PLANES : 1, colour};
+  int                      count[2];
   for (int p = 0; p < 2; ++p) {
     on.first[p] = half_begin(b.lo[0], p);
     on.end[p]   = half_begin(b.hi[0], p);
     count[p]    = (on.end[p] - on.first[p] + on.width - 1) / on.width;
   }
   on.even = count[0];
-  forall(exec, {0, count[0] + count[1], 0, on.rows.count()}, on);
+  const int all = colour < 0 ? count[0] + count[1] : count[0] > count[1] ? count[0] : count[1];
+  forall(exec, {0, all, 0, on.apart * on.rows.count()}, on);
 }
 
 // The kernel of for_nodes() at the nodes with (i + j + k) % 2 == colour.

@@ -116,7 +116,8 @@ template <class T> double solve_panel(const Plan &plan, const Request &r, const 
   if (natural)
     for (int k = 0; k < height; ++k) {
       const int    i = i0 + k;
-      const double e = r.x[i] - clip(r, i, r.x[i] - (r.q[i] + last[k] + after[k] + own[k]));
+      double       e = r.q[i] + last[k] + after[k] + own[k];
+      if (r.lower) e = clip(e, r.x[i] - r.upper[i], r.x[i] - r.lower[i]); // x may be too large for x - w
       if (i < m.n) *natural += e * e;
     }
   for (int k = 0; k < height; ++k) w[k] = r.q[i0 + k] + (before[k] + after[k] + own[k]);

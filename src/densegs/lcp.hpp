@@ -83,6 +83,8 @@ double      natural(const Problem &p, const double *x, const double *w);        
 Certificate certify(const Problem &p, const double *x, const double *w);
 // is x the answer but for rounding of w? Not of friction.
 bool        rounded(const Problem &p, const double *x, const double *w);
+// of what is summed up in A x, as far as A's diagonal tells
+double      size_of_product(const Matrix &m, const double *x);
 void        project(const Problem &p, double *x);                                    // onto the bounds
 Reason      newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      interior(const Problem &p, const Params &params, double *answer, double *least, Report &report,

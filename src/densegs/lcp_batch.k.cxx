@@ -45,7 +45,8 @@ struct Batch {
         b.each(0, 1, 0, 1, [&](int, int) {
           double s = 0, t = 0;
           for (int i = 0; i < n; ++i) {
-            const double e = v[i] - clip(at + (size_t)i, v[i] - w[i]);
+            const size_t o = at + (size_t)i;
+            const double e = fmin(fmax(w[i], v[i] - upper[o]), v[i] - lower[o]); // v - clip(v - w), w not lost in v
             s += e * e;
             t += q[at + (size_t)i] * q[at + (size_t)i];
             if (!(lower[at + (size_t)i] <= upper[at + (size_t)i])) s = NAN; // no answer
@@ -129,7 +130,7 @@ template <int R> __global__ void __launch_bounds__(32) batch_of_warps(Batch p)
       double s = 0;
 #pragma unroll
       for (int r = 0; r < R; ++r) {
-        const double e = v[r] - clip(r, v[r] - w[r]);
+        const double e = fmin(fmax(w[r], v[r] - high[r]), v[r] - low[r]);
         s += e * e;
       }
       for (int o = 16; o; o /= 2) s += __shfl_xor_sync(all, s, o);

@@ -9,7 +9,8 @@ static PetscErrorCode LinearFunction(SNES, Vec x, Vec f, void *b)
 
   PetscFunctionBegin;
   PetscCall(PetscObjectQuery((PetscObject)b, "TesseraLCP_A", (PetscObject *)&A));
-  PetscCall(MatMultAdd(A, x, (Vec)b, f));
+  PetscCall(MatMult(A, x, f));
+  PetscCall(VecAXPY(f, 1, (Vec)b)); // last: a large x does not lose it
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

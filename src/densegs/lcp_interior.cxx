@@ -66,6 +66,7 @@ struct Interior {
   Vector           x, w, dx, zero, D, b;
   Side             low, high;
   int              sides = 0; // finite bounds
+  double           asked = 0; // how long runs_away() was
   Factor           factor;
   Problem          linear; // products without q
 
@@ -112,32 +113,63 @@ struct Interior {
     }
     return sum;
   }
-  // What A takes to almost nothing comes out of the direction v, where there is such a part: inverse iteration.
+  // What A takes to almost nothing comes out of the direction v, where there is such a part: inverse iteration, with
+  // the unknowns that run away alone.
   bool sharpen(Vector &v)
   {
-    Vector shift(index.size(), 1e-10 * size_of_diagonal(m));
-    if (!factor.make(m, shift, index, m.asymmetry < 1e-12)) return false;
-    for (size_t i = 0; i < b.size(); ++i) b[i] = v[(size_t)index[i]];
-    factor.solve(b.data());
-    for (size_t i = 0; i < b.size(); ++i) v[(size_t)index[i]] = b[i];
+    std::vector<int> far;
+    double           most = 0;
+    for (int k : index) most = std::max(most, v[(size_t)k]);
+    for (int k : index)
+      if (v[(size_t)k] > 1e-6 * most) far.push_back(k);
+    if (far.empty() || !factor.make(m, Vector(far.size(), 1e-10 * size_of_diagonal(m)), far, m.asymmetry < 1e-12))
+      return false;
+    Vector y(far.size());
+    for (size_t i = 0; i < far.size(); ++i) y[i] = v[(size_t)far[i]];
+    factor.solve(y.data());
+    std::fill(v.begin(), v.end(), 0);
+    for (size_t i = 0; i < far.size(); ++i) v[(size_t)far[i]] = y[i];
     return true;
+  }
+  // Does the way from `start` prove that there is no answer? Asked each time that it is ten times as long.
+  bool runs_away(const Vector &start, Vector &away)
+  {
+    double length = 0;
+    for (size_t k = 0; k < n; ++k) {
+      away[k] = x[k] - start[k];
+      length  = std::max(length, std::fabs(away[k]));
+    }
+    if (!(length > 10 * asked)) return false;
+    asked = length;
+    return infeasible(p, away.data());
   }
   double centre(double a) const { return sides ? (low.product(a, dx) + high.product(a, dx)) / sides : 0; }
   double room() const { return std::min(low.room(dx), high.room(dx)); }
-  bool   factorise()
+  // ridge: added to the diagonal of the factor alone
+  bool   factorise(double ridge)
   {
     Vector shift(index.size());
     std::fill(D.begin(), D.end(), 0);
     for (const Side *side : {&low, &high})
       for (size_t i = 0; i < n; ++i)
         if (side->has(i)) D[i] += side->y[i] / side->s[i];
-    // sparse factorisations do not pivot, and there may be zeros on the diagonal
-    const double ridge = m.sparse ? 1e-12 * size_of_diagonal(m) : 0;
     for (size_t i = 0; i < shift.size(); ++i) shift[i] = D[(size_t)index[i]] + ridge;
     return factor.make(m, shift, index, m.asymmetry < 1e-12);
   }
-  // The step to s y = centre, with one of refinement. w: of x
-  void direction(double centre, bool corrected)
+  // The first direction of a step. Sparse factorisations do not pivot, and there may be zeros on the diagonal: a larger
+  // ridge is left to the refinement.
+  bool predict()
+  {
+    const double size = size_of_diagonal(m);
+    for (double ridge = m.sparse ? 1e-12 * size : 0;; ridge *= 100) {
+      const bool last = !(ridge > 0 && ridge < 1e-7 * size);
+      if (factorise(ridge) && (direction(0, false) || last)) return true;
+      if (last) return false;
+    }
+  }
+  // The step to s y = centre, with steps of refinement: one, and as many as help where a factorisation has not pivoted.
+  // w: of x. false: refinement does not help.
+  bool direction(double centre, bool corrected)
   {
     Vector right(n), product(n);
     for (size_t i = 0; i < n; ++i) right[i] = low.y[i] - high.y[i] - w[i];
@@ -147,25 +179,32 @@ struct Interior {
         if (side->has(i)) right[i] += side->sign * side->target[i] / side->s[i];
     }
     std::fill(dx.begin(), dx.end(), 0);
-    for (int k = 0; k < 2; ++k) {
+    double before = HUGE_VAL;
+    bool   helps = true;
+    for (int k = 0; k < (m.sparse ? 6 : 2); ++k) {
+      double now = 0;
       if (k) multiply(linear, dx.data(), product.data());
       for (size_t i = 0; i < b.size(); ++i) {
         const size_t at = (size_t)index[i];
         b[i] = right[at] - product[at] - D[at] * dx[at];
+        now += b[i] * b[i];
       }
+      if (k == 1) helps = now < 0.01 * before;
+      if (k > 1 && !(now < 0.01 * before)) break;
+      before = now;
       factor.solve(b.data());
       for (size_t i = 0; i < b.size(); ++i) dx[(size_t)index[i]] += b[i];
     }
     low.derive(dx);
     high.derive(dx);
+    return helps;
   }
   // false: no direction
   bool step()
   {
     constexpr double close = 0.995; // of the way to the next bound
-    if (!factorise()) return false;
+    if (!predict()) return false;
     const double mu = centre(0);
-    direction(0, false);
     const double a = std::min(1., room()), after = std::max(centre(a), 0.);
     direction(mu > 0 ? mu * std::pow(std::min(after / mu, 1.), 3) : 0, true);
     const double first = room();
@@ -192,6 +231,7 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
   StallCounter missing, gap; // one of them falls until rounding or no answer is left
   ++report.factors;          // of the start
   const Vector start(i.x);
+  const double nothing = 1e-24 * i.centre(0);
   multiply(p, i.x.data(), i.w.data());
   while (report.factors < params.max_factors) {
     ++report.factors;
@@ -207,14 +247,18 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
     }
     ++report.steps;
     if (monitor(report, *least, answer)) return Reason::stopped;
+    if (i.runs_away(start, away)) return Reason::infeasible;
     const int slow = missing(i.missing()); // both are asked
-    if (std::min(slow, gap(i.centre(0))) >= 10) break;
+    if (std::min(slow, gap(std::max(i.centre(0), nothing))) >= 10) break;
   }
   for (size_t k = 0; k < i.n; ++k) away[k] = i.x[k] - start[k];
   if (infeasible(p, away.data())) return Reason::infeasible;
-  if (report.factors >= params.max_factors) return Reason::iterating;
-  ++report.factors;
-  return i.sharpen(away) && infeasible(p, away.data()) ? Reason::infeasible : Reason::iterating;
+  for (int k = 0; k < 3 && report.factors < params.max_factors; ++k) { // each leaves some unknowns out
+    ++report.factors;
+    if (!i.sharpen(away)) break;
+    if (infeasible(p, away.data())) return Reason::infeasible;
+  }
+  return Reason::iterating;
 }
 
 } // namespace tessera::lcp

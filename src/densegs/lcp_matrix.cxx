@@ -172,9 +172,11 @@ void multiply(const Matrix &m, const double *q, const double *x, double *w)
     for (int i = 0; i < m.n; ++i) w[i] += q[i];
     return;
   }
-  std::copy(q + m.first(), q + m.first() + m.rows(), w + m.first());
-  if (m.sparse) return multiply_entries(*m.sparse, m.n, x, w);
-  multiply_rows(m, x, w + m.first());
+  // q comes last: an x so large that A x loses it makes w = q, and not zero
+  std::fill(w + m.first(), w + m.first() + m.rows(), 0);
+  if (m.sparse) multiply_entries(*m.sparse, m.n, x, w);
+  else multiply_rows(m, x, w + m.first());
+  for (int i = m.first(); i < m.first() + m.rows(); ++i) w[i] += q[i];
   share(m, w);
 }
 

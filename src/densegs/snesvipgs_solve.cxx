@@ -404,7 +404,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     if (!steps.whole) {
       double size = 0;
       for (double v : w.q) size += v * v;
-      steps.whole = std::fabs(norm - model) > rounding * std::sqrt(size);
+      steps.whole = !steps.Same(norm, model, std::sqrt(size), w.x.data());
       // The solver of the linear problem knows nothing better, but F may have been rounded where it was linearised.
       if (!steps.whole && !(solved && norm > steps.Target() && norm < 0.5 * before)) break;
       before = norm;

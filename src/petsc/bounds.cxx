@@ -104,7 +104,7 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   const PetscScalar *l, *u;
   // the first that is crossed, that is no number
   PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], firsts[2];
-  PetscReal          values[2][2] = {{0, 0}, {0, 0}};
+  PetscReal          values[2][2] = {{0, 0}, {0, 0}}, largest = 0;
   MPI_Comm           comm = PetscObjectComm((PetscObject)xl);
 
   PetscFunctionBegin;
@@ -119,6 +119,8 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
                crossed = l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY;
     mine[0] += l[i] > PETSC_NINFINITY;
     mine[1] += u[i] < PETSC_INFINITY;
+    if (l[i] > PETSC_NINFINITY) largest = PetscMax(largest, PetscAbsReal(l[i]));
+    if (u[i] < PETSC_INFINITY) largest = PetscMax(largest, PetscAbsReal(u[i]));
     mine[2] += crossed;
     mine[3] += nan;
     for (int kind : {0, 1}) {
@@ -131,6 +133,7 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   PetscCall(VecRestoreArrayRead(xl, &l));
   PetscCall(VecRestoreArrayRead(xu, &u));
   PetscCallMPI(MPI_Allreduce(mine, all, 4, MPIU_INT, MPI_SUM, comm));
+  PetscCallMPI(MPI_Allreduce(&largest, &report->largest, 1, MPIU_REAL, MPI_MAX, comm));
   const int      kind  = all[3] > 0; // who complains does so of NaN first
   const PetscInt first = firsts[kind];
   PetscCallMPI(MPI_Allreduce(&first, &report->first, 1, MPIU_INT, MPI_MIN, comm));

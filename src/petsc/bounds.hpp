@@ -25,6 +25,7 @@ struct BoundsReport {
   // nothing lies between; no numbers; the first unknown of the latter, or of the former
   PetscInt  crossed = 0, nan = 0, first = -1;
   PetscReal xl = 0, xu = 0;       // there
+  PetscReal largest = 0;          // of the finite ones, by absolute value
 };
 // Collective; equal on all processes.
 PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report);

@@ -12,6 +12,8 @@ PetscErrorCode BoxMatrix::Reset()
 {
   PetscFunctionBegin;
   PetscCall(MatDestroy(&converted_));
+  PetscCall(moved_.Reset());
+  PetscCall(VecDestroy(&result_));
   boxes_.clear();
   grid_ = GridDescription();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -59,7 +61,6 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
   DMBoundaryType  b[3];
   const PetscInt *l[3], *ranges;
   MPI_Comm        comm = PetscObjectComm(solver);
-  PetscReal       nodes = 1;
   int             rank;
 
   PetscFunctionBegin;
@@ -94,7 +95,6 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
     if (!used) grid.split[d].push_back(1);
     else
       for (PetscInt r = 0; r < p[d]; ++r) grid.split[d].push_back(grid.split[d].back() + (int)l[d][r]);
-    nodes *= grid.n[d];
   }
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   at = rank;
@@ -108,16 +108,71 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCall(VecGetSize(X, &m));
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
-             "%s: the solution has %" PetscInt_FMT " unknowns, the DMDA %g nodes, or both are distributed otherwise",
-             who, m, (double)nodes);
+             "%s: there are %" PetscInt_FMT
+             " unknowns, and the DMDA has %d x %d x %d nodes; or both are distributed otherwise. Give the solver the "
+             "DMDA of this problem",
+             who, m, grid.n[0], grid.n[1], grid.n[2]);
   PetscCall(VecGetOwnershipRanges(X, &ranges));
   grid.first.assign(ranges,
                     ranges + (grid.split[0].size() - 1) * (grid.split[1].size() - 1) * (grid.split[2].size() - 1) + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BoxMatrix::SetGrid(PetscObject solver, const GridDescription &grid)
+PetscErrorCode BoxMatrix::Natural(PetscObject solver, const char *option, Mat A, const PetscInt n[3],
+                                  GridDescription &grid)
 {
+  MPI_Comm        comm = PetscObjectComm(solver);
+  const PetscInt *ranges;
+  PetscInt        M, N;
+  int             size;
+
+  PetscFunctionBegin;
+  grid = GridDescription();
+  PetscCall(MatGetSize(A, &M, &N));
+  PetscCheck(M == N && (PetscReal)n[0] * (PetscReal)n[1] * (PetscReal)n[2] == (PetscReal)M, comm, PETSC_ERR_ARG_SIZ,
+             "%s %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+             " does not match the matrix, which has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns",
+             option, n[0], n[1], n[2], M, N);
+  grid.dimension = 3;
+  for (int d = 0; d < 3; ++d) {
+    PetscCheck(n[d] < 1000000000, comm, PETSC_ERR_SUP, "%s: there must be less than 1e9 nodes in a direction", option);
+    grid.n[d]     = (int)n[d];
+    grid.split[d] = {0, (int)n[d]};
+  }
+  const PetscInt plane = n[0] * n[1];
+  PetscCall(MatGetOwnershipRanges(A, &ranges));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  grid.split[2].clear();
+  for (int r = 0; r <= size; ++r) {
+    grid.split[2].push_back((int)(ranges[r] / plane + (ranges[r] % plane >= (plane + 1) / 2)));
+    grid.first.push_back(grid.split[2].back() * plane);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BoxMatrix::Bring(Vec x, Vec *from, Vec *to)
+{
+  PetscFunctionBegin;
+  PetscCall(moved_.Bring(x));
+  *from = moved_.work;
+  *to   = result_;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BoxMatrix::TakeBack(Vec y)
+{
+  PetscFunctionBegin;
+  std::swap(moved_.work, result_);
+  const PetscErrorCode ierr = moved_.TakeBack(y);
+  std::swap(moved_.work, result_);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BoxMatrix::SetGrid(PetscObject solver, const GridDescription &grid, Mat A)
+{
+  const PetscInt *ranges;
+
   PetscFunctionBegin;
   PetscCall(Reset());
   grid_ = grid;
@@ -131,6 +186,12 @@ PetscErrorCode BoxMatrix::SetGrid(PetscObject solver, const GridDescription &gri
       }
   PetscCall(CommOf(solver, &comm_));
   PetscCallMPI(MPI_Comm_rank(comm_, &rank_));
+  if (!A) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetOwnershipRanges(A, &ranges));
+  if (std::equal(grid.first.begin(), grid.first.end(), ranges)) PetscFunctionReturn(PETSC_SUCCESS);
+  const PetscInt first = grid.first[(size_t)rank_];
+  PetscCall(moved_.Create(comm_, A, first, grid.first[(size_t)rank_ + 1] - first));
+  PetscCall(VecDuplicate(moved_.work, &result_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -226,6 +287,10 @@ template <class T> PetscErrorCode BoxMatrix::Read(Mat A, const char *who, Space 
   PetscFunctionBegin;
   report = MatrixReport();
   PetscCall(AsAIJ(A, who, &converted_, &A));
+  if (moved()) {
+    PetscCall(moved_.Matrix(A));
+    A = moved_.matrix;
+  }
   PetscCall(MatGetLocalSize(A, &m, nullptr));
   PetscCall(MatGetSize(A, &M, nullptr));
   wrong[0] = m != (PetscInt)boxes_[(size_t)rank_].size();

@@ -2,6 +2,7 @@
 #pragma once
 #include "petsc/aij.hpp"
 #include "petsc/device.hpp"
+#include "petsc/moved.hpp"
 #include "box/read3.hpp"
 #include <functional>
 #include <petscdmda.h>
@@ -35,7 +36,12 @@ public:
   // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid
   // of one unknown a node. `who`: the solver's name in messages.
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);
-  PetscErrorCode        SetGrid(PetscObject solver, const GridDescription &grid);
+  // The grid of n[0] x n[1] x n[2] nodes, whose node (i, j, k) is row i + n[0] (j + n[1] k) of A; the message for other
+  // sizes names the option that said so. Processes have whole planes.
+  static PetscErrorCode Natural(PetscObject solver, const char *option, Mat A, const PetscInt n[3],
+                                GridDescription &grid);
+  // Rows of A that are on other processes than the grid's nodes move there.
+  PetscErrorCode        SetGrid(PetscObject solver, const GridDescription &grid, Mat A = nullptr);
   bool                  is(const GridDescription &grid) const { return !boxes_.empty() && grid_ == grid; }
   // Writes the operator to memory(make, box), which makes the finest level first where `make` says so: at the first
   // time, and when oblique couplings appear; there: it has been made. On a device the matrix is read from PETSc's own
@@ -44,6 +50,10 @@ public:
   template <class T> using Memory = std::function<box::Finest<T>(bool make, bool box)>;
   template <class T> PetscErrorCode Read(Mat A, const char *who, Space space, bool there, const Memory<T> &memory,
                                          bool positive, MatrixReport &report);
+  // Where rows move: *from and *to take the places of x, with its values, and of y, which TakeBack() fills.
+  PetscErrorCode Bring(Vec x, Vec *from, Vec *to);
+  PetscErrorCode TakeBack(Vec y);
+  bool           moved() const { return moved_.rows; }
   const Comm                       &comm() const { return comm_; }
   const GridDescription            &grid() const { return grid_; }
   const std::vector<box::Box3>     &boxes() const { return boxes_; } // of the processes
@@ -58,6 +68,8 @@ private:
   GridDescription       grid_;
   std::vector<box::Box3> boxes_;
   Mat                   converted_ = nullptr;
+  MovedRows             moved_;
+  Vec                   result_ = nullptr;
 };
 
 } // namespace tessera

@@ -9,10 +9,7 @@ namespace tessera {
 PetscErrorCode GridMatrix::Reset()
 {
   PetscFunctionBegin;
-  PetscCall(ISDestroy(&rows_));
-  PetscCall(VecDestroy(&work_));
-  PetscCall(VecScatterDestroy(&scatter_));
-  PetscCall(MatDestroy(&redistributed_));
+  PetscCall(rows_.Reset());
   PetscCall(MatDestroy(&converted_));
   grid_  = Grid();
   moved_ = placed_ = false;
@@ -71,7 +68,7 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
     PetscCheck(found || isda, comm, PETSC_ERR_ARG_WRONGSTATE,
                "PC rrb needs the grid of the matrix: there is %s, and the couplings of its rows are not those of a 5- "
                "or 9-point grid. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) "
-               "is row i + nx*j",
+               "is row i + nx*j, or nx,ny,nz in three dimensions",
                dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
   }
   PetscCallMPI(MPI_Comm_rank(comm_, &grid_.rank));
@@ -79,52 +76,61 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The first directions of a DMDA become those of the grid.
+void GridMatrix::SetDirections(const int *which, int count, const PetscInt *n, const PetscInt *p,
+                               const DMBoundaryType *sides, const PetscInt *const *l)
+{
+  std::vector<int> *const splits[] = {&grid_.xsplit, &grid_.ysplit};
+  int *const              sizes[]  = {&grid_.nx, &grid_.ny};
+  bool *const             rounds[] = {&grid_.periodic_x, &grid_.periodic_y};
+  for (int k = 0; k < 2; ++k) {
+    const int d = k < count ? which[k] : -1;
+    *sizes[k]   = d < 0 ? 1 : (int)n[d];
+    *splits[k]  = {0};
+    *rounds[k]  = d >= 0 && sides[d] == DM_BOUNDARY_PERIODIC && n[d] > 1;
+    if (d < 0) splits[k]->push_back(1);
+    for (PetscInt r = 0; d >= 0 && r < p[d]; ++r) splits[k]->push_back(splits[k]->back() + (int)l[d][r]);
+  }
+}
+
 // The matrix has a row for each node, or for those that SNES vinewtonrsls works on.
 PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
 {
-  PetscInt        dim, nx, ny, px, py, dof, m, nxl, nyl;
-  DMBoundaryType  bx, by;
-  const PetscInt *lx, *ly;
+  PetscInt        dim, n[3], p[3], dof, m, local[3], own = 1;
+  DMBoundaryType  sides[3];
+  const PetscInt *l[3];
+  int             used[2], dimension = 0;
   Mat             A;
   MPI_Comm        comm = PetscObjectComm((PetscObject)pc);
 
   PetscFunctionBegin;
-  PetscCall(DMDAGetInfo(dm, &dim, &nx, &ny, nullptr, &px, &py, nullptr, &dof, nullptr, &bx, &by, nullptr, nullptr));
-  PetscCheck(dim == 1 || dim == 2, comm, PETSC_ERR_SUP,
-             "PC rrb works on 2D grids: this DMDA has %" PetscInt_FMT
-             " dimensions. For 3D and unstructured problems use -pc_type auxamg, or gamg",
-             dim);
+  PetscCall(
+    DMDAGetInfo(dm, &dim, n, n + 1, n + 2, p, p + 1, p + 2, &dof, nullptr, sides, sides + 1, sides + 2, nullptr));
   PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
              "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT
              " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
              dof);
-  PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP,
-             "PC rrb works on grids of less than 1e9 nodes in a direction");
-  PetscCall(DMDAGetOwnershipRanges(dm, &lx, dim == 2 ? &ly : nullptr, nullptr));
-  grid_.nx     = (int)nx;
-  grid_.ny     = dim == 2 ? (int)ny : 1;
-  grid_.xsplit = {0};
-  grid_.ysplit = {0};
-  for (PetscInt i = 0; i < px; ++i) grid_.xsplit.push_back(grid_.xsplit.back() + (int)lx[i]);
-  if (dim == 2)
-    for (PetscInt i = 0; i < py; ++i) grid_.ysplit.push_back(grid_.ysplit.back() + (int)ly[i]);
-  else grid_.ysplit.push_back(1);
-  grid_.periodic_x = bx == DM_BOUNDARY_PERIODIC && nx > 1;
-  grid_.periodic_y = dim == 2 && by == DM_BOUNDARY_PERIODIC && ny > 1;
-  PetscCheck(bx != DM_BOUNDARY_TWIST && (dim == 1 || by != DM_BOUNDARY_TWIST), comm, PETSC_ERR_SUP,
-             "PC rrb does not work on a DMDA with a twisted boundary");
+  PetscCall(DMDAGetOwnershipRanges(dm, l, dim > 1 ? l + 1 : nullptr, dim > 2 ? l + 2 : nullptr));
+  PetscCall(DMDAGetCorners(dm, nullptr, nullptr, nullptr, local, local + 1, local + 2));
+  for (int d = 0; d < dim; ++d) { // in space one direction has a single node
+    PetscCheck(n[d] < 1000000000, comm, PETSC_ERR_SUP, "PC rrb works on grids of less than 1e9 nodes in a direction");
+    PetscCheck(sides[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP,
+               "PC rrb does not work on a DMDA with a twisted boundary");
+    own *= local[d];
+    if (dim == 3 && (n[d] == 1 || dimension == 2)) continue;
+    used[dimension++] = d;
+  }
+  SetDirections(used, dimension, n, p, sides, l);
   for (int d = 0; d < 2; ++d) {
-    const int  n        = d ? grid_.ny : grid_.nx;
+    const int  size     = d ? grid_.ny : grid_.nx;
     const bool periodic = d ? grid_.periodic_y : grid_.periodic_x;
-    PetscCheck(!periodic || n % 2 == 0, comm, PETSC_ERR_SUP,
+    PetscCheck(!periodic || size % 2 == 0, comm, PETSC_ERR_SUP,
                "PC rrb needs an even number of nodes in a periodic direction for its red-black ordering: this DMDA has "
                "%d in %s; %d or %d work, best is a multiple of a high power of two",
-               n, d ? "y" : "x", n - 1, n + 1);
+               size, d ? "y" : "x", size - 1, size + 1);
   }
-  PetscCall(DMDAGetCorners(dm, nullptr, nullptr, nullptr, &nxl, &nyl, nullptr));
   PetscCall(PCGetOperators(pc, nullptr, &A));
   PetscCall(MatGetLocalSize(A, &m, nullptr));
-  const PetscInt own = nxl * (dim == 2 ? nyl : 1);
   IS             rows;
   PetscInt       mine[2] = {m != own, 1}, any[2];
   PetscCall(CompatInactive(dm, &rows));
@@ -179,14 +185,7 @@ PetscErrorCode GridMatrix::GridFromSizes(PC pc, PetscInt nx, PetscInt ny)
     PetscCallMPI(MPI_Comm_rank(comm_, &rank));
     const PetscInt start = grid_.ysplit[(size_t)rank] * nx,
                    rows  = (grid_.ysplit[(size_t)rank + 1] - grid_.ysplit[(size_t)rank]) * nx;
-    Vec            x;
-    PetscCall(ISCreateStride(comm, rows, start, 1, &rows_));
-    PetscCall(MatCreateVecs(A, &x, nullptr));
-    PetscCall(VecCreate(comm, &work_));
-    PetscCall(VecSetSizes(work_, rows, M));
-    PetscCall(VecSetType(work_, VECSTANDARD));
-    PetscCall(VecScatterCreate(x, rows_, work_, rows_, &scatter_));
-    PetscCall(VecDestroy(&x));
+    PetscCall(rows_.Create(comm, A, start, rows));
     for (int r = 0; r <= size; ++r) first_[(size_t)r] = grid_.ysplit[(size_t)r] * nx;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -199,9 +198,8 @@ PetscErrorCode GridMatrix::LocalMatrix(Mat A)
   PetscCall(AsAIJ(A, "PC rrb", &converted_, &A_));
   if (placed_) PetscCall(Expand());
   else if (moved_) {
-    PetscCall(
-      MatCreateSubMatrix(A_, rows_, rows_, redistributed_ ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &redistributed_));
-    A_ = redistributed_;
+    PetscCall(rows_.Matrix(A_));
+    A_ = rows_.matrix;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -220,13 +218,13 @@ PetscErrorCode GridMatrix::RowsOfNodes(Mat A, std::vector<double> &rows)
   for (size_t k = 0; k < n; ++k) rows[k] = (double)first + (double)k;
   if (!moved_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatCreateVecs(A, &x, nullptr));
-  PetscCall(VecDuplicate(work_, &y));
+  PetscCall(VecDuplicate(rows_.work, &y));
   PetscCall(VecSet(y, -1));
   PetscCall(VecGetArrayWrite(x, &number));
   for (PetscInt r = first; r < last; ++r) number[r - first] = (PetscScalar)r;
   PetscCall(VecRestoreArrayWrite(x, &number));
-  PetscCall(VecScatterBegin(scatter_, x, y, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(scatter_, x, y, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterBegin(rows_.scatter, x, y, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterEnd(rows_.scatter, x, y, INSERT_VALUES, SCATTER_FORWARD));
   PetscCall(VecGetArrayRead(y, &values));
   rows.assign(values, values + n);
   PetscCall(VecRestoreArrayRead(y, &values));
@@ -239,11 +237,10 @@ PetscErrorCode GridMatrix::RowsOfNodes(Mat A, std::vector<double> &rows)
 PetscErrorCode GridMatrix::Placed(Vec v, bool values, Vec *placed)
 {
   PetscFunctionBegin;
-  *placed = moved_ ? work_ : v;
+  *placed = moved_ ? rows_.work : v;
   if (!moved_ || !values) PetscFunctionReturn(PETSC_SUCCESS);
-  if (placed_) PetscCall(VecSet(work_, 0));
-  PetscCall(VecScatterBegin(scatter_, v, work_, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(scatter_, v, work_, INSERT_VALUES, SCATTER_FORWARD));
+  if (placed_) PetscCall(VecSet(rows_.work, 0));
+  PetscCall(rows_.Bring(v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -275,8 +272,7 @@ PetscErrorCode GridMatrix::RestoreWrite(Vec y)
   PetscFunctionBegin;
   PetscCall(write_.Restore());
   if (!moved_) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecScatterBegin(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
-  PetscCall(VecScatterEnd(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
+  PetscCall(rows_.TakeBack(y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,6 +3,7 @@
 #include "box/csr.hpp"
 #include "box/dirichlet.hpp"
 #include "petsc/device.hpp"
+#include "petsc/moved.hpp"
 #include "petsc/vector.hpp"
 #include <petscdmda.h>
 #include <petscpc.h>
@@ -69,6 +70,8 @@ public:
 
 private:
   PetscErrorCode GridFromDMDA(PC pc, DM dm);
+  void           SetDirections(const int *which, int count, const PetscInt *n, const PetscInt *p,
+                               const DMBoundaryType *sides, const PetscInt *const *l);
   PetscErrorCode GridFromRows(PC pc, bool *found);
   PetscErrorCode Distribute(Mat A, IS rows, PetscInt own);
   PetscErrorCode Expand();
@@ -88,10 +91,8 @@ private:
   bool                  placed_ = false; // there are nodes that are no rows of the matrix, or another order:
   std::vector<PetscInt> place_;          // the number of the node of each row, moved_ as well; the first of these rows
   PetscInt              row_ = 0;
-  IS                    rows_ = nullptr;
-  Vec                   work_ = nullptr;
-  VecScatter            scatter_ = nullptr;
-  Mat                   redistributed_ = nullptr, converted_ = nullptr;
+  MovedRows             rows_;
+  Mat                   converted_ = nullptr;
   std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
   std::vector<size_t>   line_runs_;   // where each line's runs begin
   bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading

@@ -40,9 +40,9 @@ PetscErrorCode LoadHDF5(MPI_Comm comm, const NodesFile &of, const char *name, co
   PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "%s: %s has no data set %s", of.who, name, path);
   PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), each, &entries));
   PetscCheck(entries == of.all * *each && *each >= of.least && *each <= of.most, comm, PETSC_ERR_FILE_UNEXPECTED,
-             "%s: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT
-             " %s, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", of.who, path, name,
-             *each ? entries / *each : 0, *each, of.what, of.all, of.bs);
+             "%s: data set %s of %s has %" PetscInt_FMT " rows of %" PetscInt_FMT
+             " numbers, which are no %s of the matrix' %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", of.who,
+             path, name, *each ? entries / *each : 0, *each, of.what, of.all, of.bs);
   PetscCall(PetscObjectSetName((PetscObject)reading.x, set.c_str()));
   PetscCall(VecSetBlockSize(reading.x, *each));
   PetscCall(VecSetSizes(reading.x, of.n * *each, PETSC_DECIDE));

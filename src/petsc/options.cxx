@@ -1,10 +1,17 @@
 #include "petsc/options.hpp"
 #include "petsc/device.hpp"
+#include <algorithm>
 #include <petsctao.h>
 
 namespace tessera {
 
 using Kind = Option::Kind;
+
+// How many integers are the value.
+static int Numbers(const Option &o)
+{
+  return o.kind == Kind::integer ? 1 : o.kind == Kind::pair ? 2 : o.kind == Kind::sizes ? 3 : 0;
+}
 
 static bool Within(const Option &o, PetscReal value)
 {
@@ -35,7 +42,7 @@ static PetscErrorCode Check(PetscObject object, const Option &o, const void *val
 {
   std::string     name;
   const PetscInt *n            = (const PetscInt *)value;
-  char            given[2][32] = {"", ""};
+  char            given[3][32] = {"", "", ""};
   bool            fits         = true;
 
   PetscFunctionBegin;
@@ -49,17 +56,16 @@ static PetscErrorCode Check(PetscObject object, const Option &o, const void *val
   } else if (o.kind == Kind::real) {
     fits = Within(o, *(const PetscReal *)value);
     PetscCall(PetscSNPrintf(given[0], sizeof(given[0]), "%g", (double)*(const PetscReal *)value));
-  } else if (o.kind == Kind::integer || o.kind == Kind::pair) {
-    const int count = o.kind == Kind::pair ? 2 : 1;
+  } else if (const int count = Numbers(o)) {
     for (int k = 0; k < count; ++k) {
       fits = fits && Within(o, (PetscReal)n[k]);
       PetscCall(PetscSNPrintf(given[k], sizeof(given[k]), "%" PetscInt_FMT, n[k]));
     }
-    if (o.kind == Kind::pair) fits = fits || (!n[0] && !n[1]);
+    if (count > 1) fits = fits || std::all_of(n, n + count, [](PetscInt k) { return !k; });
   }
   if (fits) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(NameOf(object, o.outside, &name));
-  SETERRQ(PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, name.c_str(), given[0], given[1]);
+  SETERRQ(PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, name.c_str(), given[0], given[1], given[2]);
 }
 
 static PetscErrorCode Store(PetscObject object, const Option &o, void *options, const void *value, bool *changed)
@@ -73,11 +79,10 @@ static PetscErrorCode Store(PetscObject object, const Option &o, void *options, 
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(Check(object, o, value));
-  const size_t size = o.kind == Kind::integer ? sizeof(PetscInt)
-                    : o.kind == Kind::real    ? sizeof(PetscReal)
+  const size_t size = o.kind == Kind::real    ? sizeof(PetscReal)
                     : o.kind == Kind::boolean ? sizeof(PetscBool)
                     : o.kind == Kind::choice  ? sizeof(PetscEnum)
-                                              : sizeof(PetscInt[2]);
+                                              : (size_t)Numbers(o) * sizeof(PetscInt);
   *changed          = memcmp(member, value, size) != 0;
   memcpy(member, value, size);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -106,15 +111,15 @@ static PetscErrorCode RenameChoice(CompatOptionItems items, PetscObject object, 
 }
 
 // PETSc reads as many numbers as are wanted and drops the others: how many there are.
-static PetscErrorCode CheckTwo(CompatOptionItems items, PetscObject object, const Option &o, const char *key)
+static PetscErrorCode CheckCount(CompatOptionItems items, PetscObject object, const Option &o, const char *key)
 {
   PetscInt  numbers[64], n = 64;
   PetscBool set;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetIntArray(items->options, items->prefix, key, numbers, &n, &set));
-  PetscCheck(n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ, "%s takes two %s: %" PetscInt_FMT " given", key, o.two,
-             n);
+  PetscCheck(n == 2 || n == Numbers(o), PetscObjectComm(object), PETSC_ERR_ARG_SIZ,
+             "%s takes two %s: %" PetscInt_FMT " given", key, o.two, n);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -123,7 +128,7 @@ static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject ob
 {
   union
   {
-    PetscInt  integer, pair[2];
+    PetscInt  integer, numbers[3];
     PetscReal real;
     PetscBool boolean;
     PetscEnum choice;
@@ -131,7 +136,7 @@ static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject ob
   } value;
   const void *const now = o.member(options);
   PetscBool         set = PETSC_FALSE;
-  PetscInt          two = 2;
+  PetscInt          count = Numbers(o);
   std::string       key_name, setter_name;
 
   PetscFunctionBegin;
@@ -154,9 +159,11 @@ static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject ob
     PetscCall(PetscOptionsEnum(key, o.help, setter, o.names, value.choice, &value.choice, &set));
     break;
   case Kind::pair:
-    memcpy(value.pair, now, sizeof(value.pair));
-    PetscCall(PetscOptionsIntArray(key, o.help, setter, value.pair, &two, &set));
-    if (set) PetscCall(CheckTwo(PetscOptionsObject, object, o, key));
+  case Kind::sizes:
+    memcpy(value.numbers, now, (size_t)count * sizeof(PetscInt));
+    PetscCall(PetscOptionsIntArray(key, o.help, setter, value.numbers, &count, &set));
+    if (set) PetscCall(CheckCount(PetscOptionsObject, object, o, key));
+    if (set && count < Numbers(o)) value.numbers[2] = value.numbers[0] || value.numbers[1];
     break;
   case Kind::text:
     PetscCall(PetscOptionsString(key, o.help, setter, ((const std::string *)now)->c_str(), value.text,

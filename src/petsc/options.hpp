@@ -82,6 +82,21 @@ template <class O, PetscInt (O::*member)[2]> struct Accessors<O, PetscInt[2], me
     return PETSC_SUCCESS;
   }
 };
+template <class O, PetscInt (O::*member)[3]> struct Accessors<O, PetscInt[3], member> {
+  using Object = typename O::Object;
+  static PetscErrorCode Set(Object object, PetscInt a, PetscInt b, PetscInt c)
+  {
+    const PetscInt three[] = {a, b, c};
+    return SetMember<O>(object, (ComposedFunction)Set, three);
+  }
+  static PetscErrorCode Get(Object object, PetscInt *a, PetscInt *b, PetscInt *c)
+  {
+    PetscInt *const to[] = {a, b, c};
+    for (int k = 0; k < 3; ++k)
+      if (to[k]) *to[k] = (O::Of(object).*member)[k];
+    return PETSC_SUCCESS;
+  }
+};
 template <class O, std::string O::*member> struct Accessors<O, std::string, member> {
   using Object = typename O::Object;
   static PetscErrorCode Set(Object object, const char *text)
@@ -102,6 +117,7 @@ struct Option {
     boolean,
     choice,
     pair,
+    sizes,
     text
   };
   Kind        kind;
@@ -109,10 +125,10 @@ struct Option {
   void *(*member)(void *options);
   ComposedFunction   set, get;
   PetscReal          least = 0, most = 0;
-  const char        *outside = nullptr; // the message, with %s for the value, or for each of a pair
+  const char        *outside = nullptr; // the message, with %s for the value, or for each of several
   bool               between = false;   // least and most are excluded
   const char *const *names   = nullptr; // of an enumeration, as PetscOptionsEnum() takes them
-  const char        *two     = nullptr; // what the numbers of a pair are called
+  const char        *two     = nullptr; // what the numbers of a pair, or of sizes, are called
   const char        *former = nullptr, *choice = nullptr; // a choice's former name, which is deprecated, and its name
 
   template <auto member> static Option Int(const char *key, const char *setter, const char *help, PetscReal least,
@@ -158,6 +174,14 @@ struct Option {
   {
     Option row = Row<member, PetscInt[2]>(Kind::pair, key, setter, help, least, most, outside);
     row.two    = two;
+    return row;
+  }
+  // The sizes of a grid in two or three directions, all of the range or all 0. The third is 1 where it is not given.
+  template <auto member> static Option Sizes(const char *key, const char *setter, const char *help, const char *names,
+                                             PetscReal least, PetscReal most, const char *outside)
+  {
+    Option row = Row<member, PetscInt[3]>(Kind::sizes, key, setter, help, least, most, outside);
+    row.two    = names;
     return row;
   }
   template <auto member> static Option Text(const char *key, const char *setter, const char *help)

@@ -108,11 +108,11 @@ PetscErrorCode GridMatrix::Distribute(Mat A, IS rows, PetscInt own)
   PetscCall(MatCreateVecs(A, &x, nullptr));
   PetscCall(VecGetOwnershipRange(x, &first, nullptr));
   row_ = first;
-  PetscCall(VecCreate(comm_, &work_));
-  PetscCall(VecSetSizes(work_, own, first_.back()));
-  PetscCall(VecSetType(work_, VECSTANDARD));
+  PetscCall(VecCreate(comm_, &rows_.work));
+  PetscCall(VecSetSizes(rows_.work, own, first_.back()));
+  PetscCall(VecSetType(rows_.work, VECSTANDARD));
   PetscCall(ISCreateStride(comm_, m, first, 1, &all));
-  PetscCall(VecScatterCreate(x, all, work_, rows, &scatter_));
+  PetscCall(VecScatterCreate(x, all, rows_.work, rows, &rows_.scatter));
   PetscCall(ISDestroy(&all));
   PetscCall(VecDestroy(&x));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -134,8 +134,8 @@ PetscErrorCode GridMatrix::Expand()
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A_, MATSEQAIJ, &seq));
   if (!seq) PetscCall(MatMPIAIJGetSeqAIJ(A_, &own, &others, &columns));
   PetscCall(MatGetOwnershipRange(A_, &first, &last));
-  PetscCall(VecGetLocalSize(work_, &n));
-  PetscCall(VecGetOwnershipRange(work_, &begin, nullptr));
+  PetscCall(VecGetLocalSize(rows_.work, &n));
+  PetscCall(VecGetOwnershipRange(rows_.work, &begin, nullptr));
   PetscCall(MatCreateVecs(A_, &x, nullptr));
   if (others) { // their numbers come as values
     IS         wanted;
@@ -156,10 +156,10 @@ PetscErrorCode GridMatrix::Expand()
     PetscCall(ISDestroy(&wanted));
     PetscCall(VecDestroy(&numbers));
   }
-  if (redistributed_) PetscCall(MatZeroEntries(redistributed_));
+  if (rows_.matrix) PetscCall(MatZeroEntries(rows_.matrix));
   else {
-    PetscCall(MatCreateAIJ(comm_, n, n, first_.back(), first_.back(), 9, nullptr, 8, nullptr, &redistributed_));
-    PetscCall(MatSetOption(redistributed_, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatCreateAIJ(comm_, n, n, first_.back(), first_.back(), 9, nullptr, 8, nullptr, &rows_.matrix));
+    PetscCall(MatSetOption(rows_.matrix, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   }
   for (PetscInt row = first; row < last; ++row) {
     PetscCall(MatGetRow(A_, row, &count, &js, &values));
@@ -168,23 +168,23 @@ PetscErrorCode GridMatrix::Expand()
       to[(size_t)e] = js[e] >= first && js[e] < last
                       ? place_[(size_t)(js[e] - first)]
                       : nodes[(size_t)(std::lower_bound(columns, columns + nodes.size(), js[e]) - columns)];
-    PetscCall(MatSetValues(redistributed_, 1, &place_[(size_t)(row - first)], count, to.data(), values, INSERT_VALUES));
+    PetscCall(MatSetValues(rows_.matrix, 1, &place_[(size_t)(row - first)], count, to.data(), values, INSERT_VALUES));
     PetscCall(MatRestoreRow(A_, row, &count, &js, &values));
   }
   PetscCall(VecSet(x, 1));
-  PetscCall(VecSet(work_, 0));
-  PetscCall(VecScatterBegin(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecGetArrayRead(work_, &values));
+  PetscCall(VecSet(rows_.work, 0));
+  PetscCall(VecScatterBegin(rows_.scatter, x, rows_.work, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterEnd(rows_.scatter, x, rows_.work, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecGetArrayRead(rows_.work, &values));
   for (PetscInt i = 0; i < n; ++i) {
     const PetscInt node = begin + i;
-    if (values[i] == 0) PetscCall(MatSetValues(redistributed_, 1, &node, 1, &node, &one, INSERT_VALUES));
+    if (values[i] == 0) PetscCall(MatSetValues(rows_.matrix, 1, &node, 1, &node, &one, INSERT_VALUES));
   }
-  PetscCall(VecRestoreArrayRead(work_, &values));
+  PetscCall(VecRestoreArrayRead(rows_.work, &values));
   PetscCall(VecDestroy(&x));
-  PetscCall(MatAssemblyBegin(redistributed_, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(redistributed_, MAT_FINAL_ASSEMBLY));
-  A_ = redistributed_;
+  PetscCall(MatAssemblyBegin(rows_.matrix, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(rows_.matrix, MAT_FINAL_ASSEMBLY));
+  A_ = rows_.matrix;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

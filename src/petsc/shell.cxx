@@ -1,10 +1,63 @@
 #include "petsc/shell.hpp"
+#include "exec/buffer.hpp"
+#include <cstdio>
 #include <cstdlib>
 #ifdef _OPENMP
   #include <omp.h>
 #endif
+#ifdef __linux__
+  #include <sys/resource.h>
+  #include <unistd.h>
+#endif
 
 namespace tessera {
+
+#ifdef __linux__
+// Bytes that this process may still take.
+static double FreeMemory()
+{
+  char          line[128];
+  double        kilobytes, least = 1e300;
+  long          pages;
+  struct rlimit limit;
+  if (FILE *f = fopen("/proc/meminfo", "r")) {
+    while (fgets(line, sizeof(line), f))
+      if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1) least = 1024 * kilobytes;
+    fclose(f);
+  }
+  if (FILE *f = fopen("/proc/self/statm", "r")) {
+    if (fscanf(f, "%ld", &pages) == 1 && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+      least = PetscMin(least, (double)limit.rlim_cur - (double)pages * (double)sysconf(_SC_PAGESIZE));
+    fclose(f);
+  }
+  return PetscMax(least, 0);
+}
+#endif
+
+PetscErrorCode CheckHostMemory(PetscObject solver, const char *who, size_t bytes)
+{
+  PetscFunctionBegin;
+#ifdef __linux__
+  int    rank, size, first;
+  double megabytes[2] = {(double)bytes * 1e-6, 0};
+  bool   fits         = true;
+  try {
+    Buffer<char> all(bytes); // large ones are not touched
+  } catch (const std::bad_alloc &) {
+    fits         = false;
+    megabytes[1] = FreeMemory() * 1e-6;
+  }
+  PetscCall(FirstProcess(PetscObjectComm(solver), !fits, &first, &rank, &size));
+  if (first == size) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Bcast(megabytes, 2, MPI_DOUBLE, first, PetscObjectComm(solver)));
+  SETERRQ(PetscObjectComm(solver), PETSC_ERR_MEM,
+          "%s: out of memory: at least %.1f MB wanted, %.1f MB free (process %d of %d)", who, megabytes[0],
+          megabytes[1], first, size);
+#else
+  (void)solver, (void)who, (void)bytes;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 int HostThreads()
 {

@@ -6,6 +6,10 @@
 
 namespace tessera {
 
+// An error on all processes where one of them cannot have so many bytes of the host's memory, which it is about to
+// take; the message says how many are free. `who` begins it. Collective.
+PetscErrorCode CheckHostMemory(PetscObject solver, const char *who, size_t bytes);
+
 // Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
 int HostThreads();
 

@@ -225,17 +225,19 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 .  -pc_rrb_peers <bool>                 - processes of one host write into each other's device memory, see
    `PCRRBSetPeers()`
 .  -pc_rrb_precision <auto,double,single> - storage of the factors, see `PCRRBSetPrecision()`
-.  -pc_rrb_grid <nx,ny>                 - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()`
+.  -pc_rrb_grid <nx,ny[,nz]>            - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()` and
+   `PCRRBSetGrid3d()`
 -  -pc_rrb_backend <auto,host,cuda>     - where it runs, see `PCRRBSetBackend()`
 
    Level: intermediate
 
    Notes:
-   The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions need an
-   even size. Without one it is found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on
-   the matrices of `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not
-   from the `DMDA`'s stencil. The matrix should be symmetric positive definite, or semidefinite with the constant null
-   space; of another matrix the mean with its transpose is factorized, for `KSPGMRES`.
+   The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions of the
+   plane need an even size. Without one it is what `PCRRBSetGrid()` or `PCRRBSetGrid3d()` says, or in the plane it is
+   found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on the matrices of
+   `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not from the
+   `DMDA`'s stencil. The matrix should be symmetric positive definite, or semidefinite with the constant null space; of
+   another matrix the mean with its transpose is factorized, for `KSPGMRES`.
 
    A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbors may be coupled to
    it, so matrices with one-sided boundary couplings work under `KSPCG`.

@@ -11,7 +11,8 @@
 namespace tessera {
 
 struct RRBOptions {
-  PetscInt           levels = 0, quarters = -1, every = 2, inner = 2, redundant = 0, sweeps = 0, grid[2] = {0, 0};
+  PetscInt           levels = 0, quarters = -1, every = 2, inner = 2, redundant = 0, sweeps = 0;
+  PetscInt           grid[3] = {0, 0, 0};
   PetscReal          omega         = 1;
   PCRRBCoarsening    coarsening    = PC_RRB_COARSENING_GALERKIN;
   PCRRBSmoother      smoother      = PC_RRB_SMOOTHER_AUTO;

@@ -104,7 +104,7 @@ PetscErrorCode tessera::GetCoarseOperatorsRRB(PC pc, PetscInt *number, Mat *matr
    The rows may be distributed in any way; where a process boundary lies inside a grid line the rows are moved at
    setup, and vectors in every application.
 
-.seealso: `PCRRB`, `PCRRBGetGrid()`
+.seealso: `PCRRB`, `PCRRBGetGrid()`, `PCRRBSetGrid3d()`
 @*/
 PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
 {
@@ -112,7 +112,7 @@ PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveInt(pc, nx, 2);
   PetscValidLogicalCollectiveInt(pc, ny, 3);
-  PetscTryMethod(pc, "PCRRBSetGrid_C", (PC, PetscInt, PetscInt), (pc, nx, ny));
+  PetscCall(PCRRBSetGrid3d(pc, nx, ny, nx || ny));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,6 +138,71 @@ PetscErrorCode PCRRBGetGrid(PC pc, PetscInt *nx, PetscInt *ny)
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   if (nx) PetscAssertPointer(nx, 2);
   if (ny) PetscAssertPointer(ny, 3);
-  PetscUseMethod(pc, "PCRRBGetGrid_C", (PC, PetscInt *, PetscInt *), (pc, nx, ny));
+  PetscCall(PCRRBGetGrid3d(pc, nx, ny, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetGrid3d - Sets the three-dimensional grid of a matrix that comes without a `DMDA`
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+.  nx - nodes in x
+.  ny - nodes in y
+-  nz - nodes in z; unknown (i, j, k) is row i + nx*(j + ny*k). 0, 0, 0 means the `DMDA` of the solver or the matrix,
+     or what the couplings tell, in the plane (default)
+
+   Options Database Key:
+.  -pc_rrb_grid <nx,ny,nz> - the sizes
+
+   Level: intermediate
+
+   Notes:
+   With one node in a direction it is a grid of the plane.
+
+   The rows may be distributed in any way; where a process boundary lies inside a plane of the grid the rows are moved
+   at setup, and vectors in every application. Each process has whole planes, so that there should be a good many more
+   of them than processes.
+
+.seealso: `PCRRB`, `PCRRBGetGrid3d()`, `PCRRBSetGrid()`
+@*/
+PetscErrorCode PCRRBSetGrid3d(PC pc, PetscInt nx, PetscInt ny, PetscInt nz)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, nx, 2);
+  PetscValidLogicalCollectiveInt(pc, ny, 3);
+  PetscValidLogicalCollectiveInt(pc, nz, 4);
+  PetscTryMethod(pc, "PCRRBSetGrid_C", (PC, PetscInt, PetscInt, PetscInt), (pc, nx, ny, nz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetGrid3d - Gets the grid set by `PCRRBSetGrid3d()` or `PCRRBSetGrid()`
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameters:
++  nx - nodes in x, 0 if none was set
+.  ny - nodes in y
+-  nz - nodes in z
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetGrid3d()`
+@*/
+PetscErrorCode PCRRBGetGrid3d(PC pc, PetscInt *nx, PetscInt *ny, PetscInt *nz)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  if (nx) PetscAssertPointer(nx, 2);
+  if (ny) PetscAssertPointer(ny, 3);
+  if (nz) PetscAssertPointer(nz, 4);
+  PetscUseMethod(pc, "PCRRBGetGrid_C", (PC, PetscInt *, PetscInt *, PetscInt *), (pc, nx, ny, nz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

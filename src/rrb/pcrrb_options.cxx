@@ -40,9 +40,10 @@ static const Option rows[] = {
                           "Processes of one host write into each other's device memory"),
   Option::Enum<&O::precision>("-pc_rrb_precision", "PCRRBSetPrecision", "Precision of the grids or factors",
                               TesseraPrecisions),
-  Option::Pair<&O::grid>("-pc_rrb_grid", "PCRRBSetGrid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j",
-                         "numbers, nx,ny", 1, PETSC_INFINITY,
-                         "PC rrb: a grid has one node or more in each direction, not %s x %s"),
+  Option::Sizes<&O::grid>("-pc_rrb_grid", "PCRRBSetGrid",
+                          "Grid size nx,ny or nx,ny,nz of a matrix without a DMDA, row i + nx*(j + ny*k)",
+                          "or three numbers, nx,ny or nx,ny,nz", 1, PETSC_INFINITY,
+                          "PC rrb: a grid has one node or more in each direction, not %s x %s x %s"),
   Option::Enum<&O::backend>("-pc_rrb_backend", "PCRRBSetBackend", "Where the preconditioner runs", TesseraBackends),
 };
 const tessera::OptionTable O::table(rows);

@@ -276,7 +276,9 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Reservation *expected)
   if (!r->linear) PetscCall(tessera::LookAtKSPType(pc, &r->linear));
   PetscCall(Parameters(pc, &params));
   r->raised    = PETSC_FALSE;
-  PetscCall(r->matrix.SetGrid(pc, r->options.grid[0], r->options.grid[1]));
+  const PetscInt *const n = r->options.grid; // in space one direction has a single node
+  if (n[2] > 1) PetscCall(r->matrix.SetGrid(pc, n[0] > 1 ? n[0] : n[1], n[2]));
+  else PetscCall(r->matrix.SetGrid(pc, n[0], n[1]));
   r->plan.exec.threads   = tessera::HostThreads();
   const tessera::Grid &g = r->matrix.grid();
   if (tessera::rrb::strategy_of(r->plan.exec.space).keeps_work &&

@@ -27,16 +27,26 @@ static PetscErrorCode GridOf(PC pc, DM *da)
 
 PetscErrorCode LooksThree(PC pc, bool *three)
 {
-  const PC_RRB *r = (const PC_RRB *)pc->data;
-  DM            da;
-  PetscInt      dim = 0;
+  const PC_RRB   *r     = (const PC_RRB *)pc->data;
+  const PetscInt *given = r->options.grid;
+  DM              da;
+  PetscInt        dim = 0, dof, n[3];
+  DMBoundaryType  sides[3];
+  bool            flat = false, odd = false;
 
   PetscFunctionBegin;
-  *three = false;
-  if (r->options.grid[0] > 0) PetscFunctionReturn(PETSC_SUCCESS);
+  *three = given[0] > 1 && given[1] > 1 && given[2] > 1;
+  if (given[0] > 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(GridOf(pc, &da));
   if (da) PetscCall(DMGetDimension(da, &dim));
-  *three = dim == 3;
+  if (dim < 3) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DMDAGetInfo(da, nullptr, n, n + 1, n + 2, nullptr, nullptr, nullptr, &dof, nullptr, sides, sides + 1,
+                        sides + 2, nullptr));
+  for (int d = 0; d < 3; ++d) {
+    flat = flat || n[d] == 1;
+    odd  = odd || (n[d] > 1 && n[d] % 16 && sides[d] == DM_BOUNDARY_PERIODIC); // the plane's seams would be cut
+  }
+  *three = !flat || odd;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -67,15 +77,58 @@ static PetscErrorCode CheckOptions(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The grid, and an empty hierarchy on it.
-static PetscErrorCode MakeThree(PC pc)
+// The grid of the matrix: what the options say, or the DMDA's.
+static PetscErrorCode FindGrid(PC pc, GridDescription &grid)
 {
-  PC_RRB         *r    = (PC_RRB *)pc->data;
+  const PetscInt *n    = ((const PC_RRB *)pc->data)->options.grid;
   MPI_Comm        comm = PetscObjectComm((PetscObject)pc);
-  RRBThree       &t    = *r->three;
   DM              da;
   PetscInt        dof;
   Vec             v;
+  const char     *prefix;
+  char            option[PETSC_MAX_OPTION_NAME];
+
+  PetscFunctionBegin;
+  if (n[0] > 0) {
+    PetscCall(PCGetOptionsPrefix(pc, &prefix));
+    PetscCall(PetscSNPrintf(option, sizeof(option), "PC rrb: -%spc_rrb_grid", prefix ? prefix : ""));
+    PetscCall(BoxMatrix::Natural((PetscObject)pc, option, pc->pmat, n, grid));
+  } else {
+    PetscCall(GridOf(pc, &da));
+    PetscCall(DMDAGetInfo(da, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &dof, nullptr, nullptr,
+                          nullptr, nullptr, nullptr));
+    PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
+               "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT
+               " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
+               dof);
+    PetscCall(MatCreateVecs(pc->pmat, &v, nullptr));
+    const PetscErrorCode ierr = BoxMatrix::Describe((PetscObject)pc, "PC rrb", da, v, pc->pmat, grid);
+    PetscCall(VecDestroy(&v));
+    PetscCall(ierr);
+  }
+  PetscCheck((PetscReal)grid.n[0] * (PetscReal)grid.n[1] * (PetscReal)grid.n[2] < 2147483647., comm, PETSC_ERR_SUP,
+             "PC rrb: %d x %d x %d nodes are more than 2^31", grid.n[0], grid.n[1], grid.n[2]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// An error of all processes where there is less memory than what a setup takes at least, of the own nodes.
+static PetscErrorCode CheckMemory(PC pc)
+{
+  const RRBThree &t     = *((const PC_RRB *)pc->data)->three;
+  const size_t    nodes = t.solver->finest().layout.size();
+  // the matrix while it is read, 7 points, and the hierarchy
+  const size_t bytes = nodes * (7 * sizeof(double) + 2 + rrb::three::least_numbers * (t.single ? 4 : 8));
+
+  PetscFunctionBegin;
+  PetscCall(CheckHostMemory((PetscObject)pc, "PC rrb", bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The grid, and an empty hierarchy on it.
+static PetscErrorCode MakeThree(PC pc)
+{
+  PC_RRB         *r = (PC_RRB *)pc->data;
+  RRBThree       &t = *r->three;
   GridDescription grid;
 
   PetscFunctionBegin;
@@ -87,20 +140,8 @@ static PetscErrorCode MakeThree(PC pc)
   t.single = r->options.precision == TESSERA_PRECISION_SINGLE ||
              (r->options.precision == TESSERA_PRECISION_AUTO && !r->linear && !r->unfit);
   r->plan.params.single = t.single; // BeforeSolveRRB() asks
-  PetscCall(GridOf(pc, &da));
-  PetscCall(DMDAGetInfo(da, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &dof, nullptr, nullptr,
-                        nullptr, nullptr, nullptr));
-  PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
-             "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT
-             " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
-             dof);
-  PetscCall(MatCreateVecs(pc->pmat, &v, nullptr));
-  const PetscErrorCode ierr = BoxMatrix::Describe((PetscObject)pc, "PC rrb", da, v, pc->pmat, grid);
-  PetscCall(VecDestroy(&v));
-  PetscCall(ierr);
-  PetscCheck((PetscReal)grid.n[0] * (PetscReal)grid.n[1] * (PetscReal)grid.n[2] < 2147483647., comm, PETSC_ERR_SUP,
-             "PC rrb: %d x %d x %d nodes are more than 2^31", grid.n[0], grid.n[1], grid.n[2]);
-  PetscCall(t.matrix.SetGrid((PetscObject)pc, grid));
+  PetscCall(FindGrid(pc, grid));
+  PetscCall(t.matrix.SetGrid((PetscObject)pc, grid, pc->pmat));
   rrb::three::Params params;
   params.cycle     = r->options.cycle == PC_RRB_CYCLE_V ? rrb::three::Cycle::v
                    : r->options.cycle == PC_RRB_CYCLE_W ? rrb::three::Cycle::w
@@ -108,8 +149,10 @@ static PetscErrorCode MakeThree(PC pc)
   params.degree    = (int)r->options.sweeps;
   params.levels    = (int)PetscMin(r->options.levels, 1000);
   params.redundant = (long)r->options.redundant;
+  params.strict    = r->options.precision == TESSERA_PRECISION_AUTO;
   TesseraCallCXX(t.solver = rrb::three::make_solver(t.single);
                  t.solver->create(t.exec, t.matrix.comm(), grid.n, grid.periodic, t.matrix.boxes(), params));
+  if (BackendOf(t.exec.space) == TESSERA_BACKEND_HOST) PetscCall(CheckMemory(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,7 +168,8 @@ static PetscErrorCode Complain(PC pc)
   PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
              "PC rrb works on 7- and 27-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
              ",%" PetscInt_FMT " of %d x %d x %d) is coupled with column %" PetscInt_FMT
-             ", which is none of its 27 neighbors. Use gamg",
+             ", which is none of its 27 neighbors. If the unknowns are numbered otherwise give the right "
+             "-pc_rrb_grid; else use gamg",
              report.row, p[0], p[1], p[2], n[0], n[1], n[2], report.column);
   if (report.kind == MatrixReport::not_finite) {
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
@@ -142,6 +186,46 @@ static PetscErrorCode Complain(PC pc)
       report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What the setup says of the matrix. *again: it wants double precision.
+static PetscErrorCode Judge(PC pc, const rrb::three::Failure &failure, bool *again)
+{
+  PC_RRB        *r    = (PC_RRB *)pc->data;
+  const RRBThree &t   = *r->three;
+  const bool     free = t.single && r->options.precision == TESSERA_PRECISION_AUTO;
+  MPI_Comm       comm = PetscObjectComm((PetscObject)pc);
+
+  PetscFunctionBegin;
+  *again = failure.failed && free && failure.exact == 0;
+  PetscCheck(failure.exact == 0, comm, PETSC_ERR_SUP,
+             "PC rrb: -pc_rrb_levels %" PetscInt_FMT
+             " leaves %.0f nodes to be solved exactly, as a matrix of %.2f GB: at "
+             "most %ld are. Take more levels, or leave the option out",
+             r->options.levels, failure.exact, 8e-9 * failure.exact * failure.exact, tuning::dense_maximum);
+  if (*again) {
+    if (failure.faint)
+      PetscCall(PetscInfo(pc, "Couplings are too weak beside others for single precision: once more in double\n"));
+    else if (failure.unfit)
+      PetscCall(PetscInfo(pc, "The largest diagonal entry is %g, too far from 1 for single precision: once more in "
+                              "double\n", failure.largest));
+    else
+      PetscCall(PetscInfo(pc, "A pivot of grid %d is not positive in single precision: once more in double\n",
+                          failure.grid));
+    r->unfit = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(!failure.unfit, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of %s precision. Scale "
+             "the matrix: MatScale()",
+             failure.largest, t.single ? "single" : "double");
+  if (!failure.failed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
+                          "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d,%d "
+                          "of the finest grid",
+                          failure.grid, failure.node[0], failure.node[1], failure.node[2]));
+  PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,26 +266,10 @@ static PetscErrorCode SetUp(PC pc)
   t.planes = Buffer<double>();
   t.free   = Buffer<uint8_t>();
   PetscCall(PetscLogEventEnd(event_rrb_factor, pc, 0, 0, 0));
-  PetscCheck(failure.exact == 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-             "PC rrb: -pc_rrb_levels %" PetscInt_FMT
-             " leaves %.0f nodes to be solved exactly, as a matrix of %.2f GB: at "
-             "most %ld are. Take more levels, or leave the option out",
-             r->options.levels, failure.exact, 8e-9 * failure.exact * failure.exact, tuning::dense_maximum);
-  if (failure.failed && t.single && r->options.precision == TESSERA_PRECISION_AUTO) {
-    PetscCall(PetscInfo(pc, "A pivot of grid %d is not positive in single precision: once more in double\n",
-                        failure.grid));
-    r->unfit = PETSC_TRUE;
-    PetscCall(SetUp(pc));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (failure.failed) {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
-                            "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d,%d "
-                            "of the finest grid",
-                            failure.grid, failure.node[0], failure.node[1], failure.node[2]));
-    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  bool again;
+  PetscCall(Judge(pc, failure, &again));
+  if (again) PetscCall(SetUp(pc));
+  if (again || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   r->report           = OperatorReport();
   r->report.asymmetry = failure.asymmetry;
   r->report.dirichlet = t.report.dirichlet;
@@ -239,14 +307,17 @@ PetscErrorCode ApplyThree(PC pc, Vec x, Vec y)
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(event_rrb_sweep, pc, x, y, 0));
   PetscCall(UseCurrentStream(t.exec.space));
-  PetscCall(t.x.Read(x, t.exec.space));
-  PetscCall(t.y.Write(y, t.exec.space));
+  Vec from = x, to = y;
+  if (t.matrix.moved()) PetscCall(t.matrix.Bring(x, &from, &to));
+  PetscCall(t.x.Read(from, t.exec.space));
+  PetscCall(t.y.Write(to, t.exec.space));
   {
     const GpuTime time(t.exec.space);
     t.solver->apply(t.x.data(), t.y.data());
   }
   PetscCall(t.y.Restore());
   PetscCall(t.x.Restore());
+  if (t.matrix.moved()) PetscCall(t.matrix.TakeBack(y));
   PetscCall(LogFlops(t.exec.space, t.solver->flops()));
   PetscCall(PetscLogEventEnd(event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -312,9 +312,9 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
     Grids<V> grids{*this, begun, top};
     multigrid::cycle(grids, cycle_kind(), top);
   };
-  if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded)
+  if (!levels_[0].distributed && all <= most_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
-      numeric_.setups(), params_.cycle == Cycle::k ? sums : 0, launch);
+      exec_.space, numeric_.setups(), params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
 }
 

@@ -123,7 +123,7 @@ Measure BoxProblem::cycle(bool with_monotone, bool with_newton)
   bool  found = false;
   const auto run = [&] { found = run_cycle(plan, 0, with_monotone, with_newton); };
   if (plan.recorded)
-    cycles_[2 * with_monotone + with_newton].run(key(plan), scratch_of(plan.levels[0]), run);
+    cycles_[2 * with_monotone + with_newton].run(plan.exec.space, key(plan), scratch_of(plan.levels[0]), run);
   else run();
   return vipmg::measure(plan, plan.levels[0], found);
 }
@@ -134,7 +134,7 @@ void BoxProblem::full_multigrid()
   Plan          &plan = *plan_;
   const uint64_t now  = key(plan);
   if (plan.recorded && std::exchange(started_, now) == now)
-    start_.run(now, scratch_of(plan.levels[0]), [&] { run_full_multigrid(plan); });
+    start_.run(plan.exec.space, now, scratch_of(plan.levels[0]), [&] { run_full_multigrid(plan); });
   else run_full_multigrid(plan);
 }
 

@@ -89,7 +89,6 @@ PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
   linear_ = &box_;
   if (built_ && options.params.levels != plan.params.levels) built_ = plan.built = false;
   plan.params         = options.params;
-  plan.zero_tolerance = options.zero_tolerance;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -140,7 +139,7 @@ PetscErrorCode Newton::ReadMesh(Mat J)
   PetscCall(PetscLogEventEnd(event_vipmg_setup, source.solver, 0, 0, 0));
   linear_ = mesh.problem();
   if (report.kind != MatrixReport::fine) PetscFunctionReturn(PETSC_SUCCESS);
-  mesh.problem()->zero_tolerance = options.zero_tolerance;
+  mesh.problem()->zero_tolerance = plan.zero_tolerance;
   if (!built_)
     PetscCall(PetscInfo(source.solver,
                         "%d grids on a tree, %g nodes of %" PetscInt_FMT " unknowns, coordinates of %s; %" PetscInt_FMT
@@ -409,6 +408,12 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   strict_  = false;
   above_   = 0;
   PetscCall(ProjectToBounds(XL, XU, X));
+  PetscReal size = options.largest_bound;
+  if (size < 1) { // else all of a small problem would be at its bounds
+    PetscCall(VecNorm(X, NORM_INFINITY, &norm));
+    size = PetscMax(size, norm);
+  }
+  plan.zero_tolerance = options.zero_tolerance * PetscMin(size, 1);
   PetscCall(problem.Function(X, F));
   PetscCall(VecNorm(F, NORM_2, &norm));
   *failed = PetscIsInfOrNanReal(norm);

@@ -53,7 +53,7 @@ enum class Levels { automatic, box, tree };
 struct Options {
   TesseraBackend backend = TESSERA_BACKEND_AUTO;
   Params         params;
-  PetscReal      zero_tolerance = 1e-8;
+  PetscReal      zero_tolerance = 1e-8, largest_bound = 1; // the first is times the size of the problem, up to 1
   PetscInt       iterations = 50;
   Levels         levels = Levels::automatic;
 };

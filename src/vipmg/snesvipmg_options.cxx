@@ -118,7 +118,8 @@ PetscErrorCode CountActive(SNES snes, Vec residual, Vec active, PetscInt pressed
   const Vec X = snes->vec_sol, F = snes->vec_func;
 
   PetscFunctionBegin;
-  PetscCall(vipmg::CountActive(X, F, snes->xl, snes->xu, snes->vizerotolerance, residual, active, pressed, at));
+  const PetscReal zero = ((SNES_VIPMG *)snes->data)->newton.plan.zero_tolerance;
+  PetscCall(vipmg::CountActive(X, F, snes->xl, snes->xu, zero, residual, active, pressed, at));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,6 +197,7 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   // setup has seen those of then, and the program may have given others since
   PetscCall(CheckDistribution(comm, X, xl, xu));
   PetscCall(LookAtBounds(xl, xu, &b));
+  newton.options.largest_bound = b.largest;
   const std::string node = b.first >= 0 ? newton.Node(b.first) : "";
   PetscCheck(!b.nan, comm, PETSC_ERR_FP,
              "%s: the bounds of %" PetscInt_FMT " of %" PetscInt_FMT

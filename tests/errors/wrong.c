@@ -1,12 +1,18 @@
 static char help[] = "Input that PC rrb and KSP rrb must refuse, and what must still work afterwards.\n\
   -case <name> : what is wrong with the problem\n\
-  -size nx,ny  : the grid\n\
+  -size nx,ny[,nz] : the grid\n\
+  -scale <s>   : a factor of the matrix\n\
+  -more <MB>   : memory that the process may take from the solve on\n\
   -wksp <type> : KSP type (default cg; the PC is rrb unless -wpc is given)\n\
 Errors are caught: every process reports its error code, and the program goes on to its end.\n\n";
 
 #include "../compat.h"
 #include <petscdmda.h>
 #include <petscdmshell.h>
+#ifdef __linux__
+  #include <sys/resource.h>
+  #include <unistd.h>
+#endif
 
 static char        message[8192]; /* texts of this process's last error, the innermost first */
 static PetscMPIInt rank, size;
@@ -46,57 +52,86 @@ static PetscErrorCode Report(const char *what, PetscErrorCode ierr)
   PetscFunctionReturn(0);
 }
 
-/* 5-point operator of -Laplace + shift, Dirichlet beyond the grid. */
+/* Operator of -Laplace + shift with 5 or 7 points, Dirichlet beyond the grid. */
 static PetscErrorCode Fill(DM da, Mat A, PetscReal shift)
 {
-  PetscInt    i, j, xs, ys, xm, ym, nx, ny, dof, d;
-  MatStencil  row, col[5];
-  PetscScalar v[5];
+  PetscInt    dim, dof, n[3], lo[3], m[3];
+  MatStencil  row, col[7];
+  PetscScalar v[7];
 
   PetscFunctionBeginUser;
   memset(&row, 0, sizeof(row));
-  memset(col, 0, sizeof(col));
-  PetscCall(DMDAGetInfo(da, NULL, &nx, &ny, NULL, NULL, NULL, NULL, &dof, NULL, NULL, NULL, NULL, NULL));
-  PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
-  for (j = ys; j < ys + ym; j++)
-    for (i = xs; i < xs + xm; i++)
-      for (d = 0; d < dof; d++) {
-        PetscInt n = 0;
-        row.i = i, row.j = j, row.c = d;
-        col[n].i = i, col[n].j = j, col[n].c = d, v[n++] = 4 + shift;
-        if (i > 0) col[n].i = i - 1, col[n].j = j, col[n].c = d, v[n++] = -1;
-        if (i < nx - 1) col[n].i = i + 1, col[n].j = j, col[n].c = d, v[n++] = -1;
-        if (j > 0) col[n].i = i, col[n].j = j - 1, col[n].c = d, v[n++] = -1;
-        if (j < ny - 1) col[n].i = i, col[n].j = j + 1, col[n].c = d, v[n++] = -1;
-        PetscCall(MatSetValuesStencil(A, 1, &row, n, col, v, INSERT_VALUES));
-      }
+  PetscCall(DMDAGetInfo(da, &dim, n, n + 1, n + 2, NULL, NULL, NULL, &dof, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMDAGetCorners(da, lo, lo + 1, lo + 2, m, m + 1, m + 2));
+  for (row.k = lo[2]; row.k < lo[2] + m[2]; row.k++)
+    for (row.j = lo[1]; row.j < lo[1] + m[1]; row.j++)
+      for (row.i = lo[0]; row.i < lo[0] + m[0]; row.i++)
+        for (row.c = 0; row.c < dof; row.c++) {
+          PetscInt count = 0;
+          col[count] = row, v[count++] = 2 * dim + shift;
+          for (PetscInt d = 0; d < dim; d++)
+            for (PetscInt s = -1; s < 2; s += 2) {
+              const PetscInt to = (d == 0 ? row.i : d == 1 ? row.j : row.k) + s;
+              if (to < 0 || to >= n[d]) continue;
+              col[count] = row;
+              if (d == 0) col[count].i = to;
+              else if (d == 1) col[count].j = to;
+              else col[count].k = to;
+              v[count++] = -1;
+            }
+          PetscCall(MatSetValuesStencil(A, 1, &row, count, col, v, INSERT_VALUES));
+        }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(0);
 }
 
-/* One entry at node (i, j) and its neighbour (i+di, j+dj), set by the process that owns the node. */
+/* One entry at node (i, j), in space (i, j, nz/2), and its neighbour (i+di, j+dj), set by the process that owns the node. */
 static PetscErrorCode Entry(DM da, Mat A, PetscInt i, PetscInt j, PetscInt di, PetscInt dj, PetscScalar v)
 {
-  PetscInt   xs, ys, xm, ym;
+  PetscInt   dim, nz, lo[3], m[3];
   MatStencil row, col;
 
   PetscFunctionBeginUser;
   memset(&row, 0, sizeof(row));
-  memset(&col, 0, sizeof(col));
-  row.i = i, row.j = j, col.i = i + di, col.j = j + dj;
-  PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
-  if (i >= xs && i < xs + xm && j >= ys && j < ys + ym) PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col, &v, INSERT_VALUES));
+  PetscCall(DMDAGetInfo(da, &dim, NULL, NULL, &nz, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  row.i = i, row.j = j, row.k = dim == 3 ? nz / 2 : 0;
+  col   = row;
+  col.i += di, col.j += dj;
+  PetscCall(DMDAGetCorners(da, lo, lo + 1, lo + 2, m, m + 1, m + 2));
+  if (i >= lo[0] && i < lo[0] + m[0] && j >= lo[1] && j < lo[1] + m[1] && row.k >= lo[2] && row.k < lo[2] + m[2]) PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col, &v, INSERT_VALUES));
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(0);
 }
 
-static PetscErrorCode Grid2d(PetscInt nx, PetscInt ny, PetscInt dof, PetscInt width, DM *da)
+/* n[2] = 0: in the plane */
+static PetscErrorCode Grid(const PetscInt n[3], PetscInt dof, PetscInt width, DM *da)
+{
+  const DMBoundaryType no = DM_BOUNDARY_NONE;
+
+  PetscFunctionBeginUser;
+  if (n[2]) PetscCall(DMDACreate3d(PETSC_COMM_WORLD, no, no, no, DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, dof, width, NULL, NULL, NULL, da));
+  else PetscCall(DMDACreate2d(PETSC_COMM_WORLD, no, no, DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, PETSC_DECIDE, dof, width, NULL, NULL, da));
+  PetscCall(DMSetUp(*da));
+  PetscFunctionReturn(0);
+}
+
+/* From here on the process gets so much memory, or, where it is negative, as much as there is. */
+static PetscErrorCode Limit(PetscInt megabytes)
 {
   PetscFunctionBeginUser;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, nx, ny, PETSC_DECIDE, PETSC_DECIDE, dof, width, NULL, NULL, da));
-  PetscCall(DMSetUp(*da));
+#ifdef __linux__
+  FILE         *f     = fopen("/proc/self/statm", "r");
+  long          pages = 0;
+  struct rlimit limit;
+
+  PetscCheck(f && fscanf(f, "%ld", &pages) == 1, PETSC_COMM_SELF, PETSC_ERR_FILE_READ, "/proc/self/statm");
+  fclose(f);
+  PetscCheck(!getrlimit(RLIMIT_AS, &limit), PETSC_COMM_SELF, PETSC_ERR_SYS, "getrlimit");
+  limit.rlim_cur = megabytes < 0 ? limit.rlim_max : (rlim_t)(pages * sysconf(_SC_PAGESIZE)) + ((rlim_t)megabytes << 20);
+  PetscCheck(!setrlimit(RLIMIT_AS, &limit), PETSC_COMM_SELF, PETSC_ERR_SYS, "setrlimit");
+#endif
   PetscFunctionReturn(0);
 }
 
@@ -144,7 +179,7 @@ static PetscErrorCode Solve(const char *what, KSP ksp, Mat A, Vec b, Vec x)
 static PetscErrorCode Work(void)
 {
   char      name[64] = "good", kind[64] = "cg", pctype[64] = "rrb";
-  PetscInt  n[2] = {8, 7}, two = 2;
+  PetscInt  n[3] = {8, 7, 0}, sizes = 3, nodes, more = -1;
   PetscBool flg, set, fix = PETSC_FALSE;
   PetscRandom random;
   DM        da = NULL, other = NULL;
@@ -152,18 +187,20 @@ static PetscErrorCode Work(void)
   Vec       b = NULL, x = NULL;
   KSP       ksp;
   PC        pc;
-  PetscReal nan = PetscSqrtReal(-PetscAbsReal((PetscReal)rand() + 1)), zero = 0;
+  PetscReal nan = PetscSqrtReal(-PetscAbsReal((PetscReal)rand() + 1)), zero = 0, scale;
 
   PetscFunctionBeginUser;
 #define IS(s) (!strcmp(name, s))
   PetscCall(PetscOptionsGetString(NULL, NULL, "-case", name, sizeof(name), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-wksp", kind, sizeof(kind), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-wpc", pctype, sizeof(pctype), &set));
-  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-size", n, &two, &flg));
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-size", n, &sizes, &flg));
+  nodes = n[0] * n[1] * PetscMax(n[2], 1);
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-more", &more, NULL));
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
 
   if (IS("repeat")) { /* 100 times made and destroyed, used every tenth time, with or without setup */
-    PetscCall(Grid2d(n[0], n[1], 1, 1, &da));
+    PetscCall(Grid(n, 1, 1, &da));
     PetscCall(DMCreateMatrix(da, &A));
     PetscCall(Fill(da, A, 0));
     PetscCall(DMCreateGlobalVector(da, &b));
@@ -193,12 +230,7 @@ static PetscErrorCode Work(void)
   if (strcmp(kind, "rrb") || set) PetscCall(PCSetType(pc, pctype));
 
   /* the problem */
-  if (IS("dim3")) {
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 4, 5, 6, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
-    PetscCall(DMSetUp(da));
-    PetscCall(DMCreateMatrix(da, &A));
-    PetscCall(MatShift(A, 2.0));
-  } else if (IS("dim1")) {
+  if (IS("dim1")) {
     PetscCall(DMDACreate1d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, 20, 1, 1, NULL, &da));
     PetscCall(DMSetUp(da));
     PetscCall(DMCreateMatrix(da, &A));
@@ -214,28 +246,30 @@ static PetscErrorCode Work(void)
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   } else if (IS("shell")) {
-    PetscCall(Grid2d(n[0], n[1], 1, 1, &da));
+    PetscCall(Grid(n, 1, 1, &da));
     PetscCall(DMCreateGlobalVector(da, &b));
     PetscInt m;
     PetscCall(VecGetLocalSize(b, &m));
     PetscCall(VecDestroy(&b));
-    PetscCall(MatCreateShell(PETSC_COMM_WORLD, m, m, n[0] * n[1], n[0] * n[1], NULL, &A));
+    PetscCall(MatCreateShell(PETSC_COMM_WORLD, m, m, nodes, nodes, NULL, &A));
     PetscCall(MatSetUp(A));
   } else {
     PetscBool wide = (PetscBool)(IS("far") || IS("farzero"));
-    PetscCall(Grid2d(n[0], n[1], IS("dof2") ? 2 : 1, wide ? 2 : 1, &da));
+    PetscCall(Grid(n, IS("dof2") ? 2 : 1, wide ? 2 : 1, &da));
     if (IS("natural") || IS("skew")) { /* no DM anywhere, natural numbering, rows split anyhow */
       PetscInt lo, hi;
-      PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n[0] * n[1], n[0] * n[1], 5, NULL, 5, NULL, &A));
+      PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, nodes, nodes, 7, NULL, 7, NULL, &A));
       PetscCall(MatGetOwnershipRange(A, &lo, &hi));
       for (PetscInt k = lo; k < hi; k++) {
-        PetscInt    i = k % n[0], j = k / n[0];
-        PetscScalar c = 4, o = -1;
+        PetscInt    i = k % n[0], j = k / n[0] % n[1], plane = n[0] * n[1];
+        PetscScalar c = n[2] ? 6 : 4, o = -1;
         PetscCall(MatSetValue(A, k, k, c, INSERT_VALUES));
         if (i > 0) PetscCall(MatSetValue(A, k, k - 1, o, INSERT_VALUES));
         if (i < n[0] - 1) PetscCall(MatSetValue(A, k, k + 1, o, INSERT_VALUES));
         if (j > 0) PetscCall(MatSetValue(A, k, k - n[0], o, INSERT_VALUES));
         if (j < n[1] - 1) PetscCall(MatSetValue(A, k, k + n[0], o, INSERT_VALUES));
+        if (k >= plane) PetscCall(MatSetValue(A, k, k - plane, o, INSERT_VALUES));
+        if (k + plane < nodes) PetscCall(MatSetValue(A, k, k + plane, o, INSERT_VALUES));
         /* from the end of a line to the start of the next: neighbours in memory, not on the grid */
         if (IS("skew") && k == n[0] - 1) PetscCall(MatSetValue(A, k, k + 1, -0.5, INSERT_VALUES));
       }
@@ -254,6 +288,8 @@ static PetscErrorCode Work(void)
   if (IS("allzero")) PetscCall(MatZeroEntries(A));
   if (IS("tiny")) PetscCall(MatScale(A, 1e-180));
   if (IS("large")) PetscCall(MatScale(A, 1e180));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-scale", &scale, &flg));
+  if (flg) PetscCall(MatScale(A, scale));
   if (IS("zerorow")) {
     PetscCall(Entry(da, A, 4, 3, 0, 0, 0.0));
     PetscCall(Entry(da, A, 4, 3, 1, 0, 0.0));
@@ -274,7 +310,8 @@ static PetscErrorCode Work(void)
     PetscCall(MatScale(P, 2.0));
   }
   if (IS("othersize")) { /* the KSP's DM is not the matrix's */
-    PetscCall(Grid2d(n[0] + 1, n[1], 1, 1, &other));
+    const PetscInt more[3] = {n[0] + 1, n[1], n[2]};
+    PetscCall(Grid(more, 1, 1, &other));
     PetscCall(KSPSetDM(ksp, other));
     PetscCall(SetDMActive(ksp, PETSC_FALSE));
     PetscCall(MatSetDM(A, NULL));
@@ -303,7 +340,9 @@ static PetscErrorCode Work(void)
     PetscCall(Report("options", ierr));
     if (ierr) goto over;
   }
+  if (more >= 0) PetscCall(Limit(more));
   PetscCall(Solve("first", ksp, A, b, x));
+  if (more >= 0) PetscCall(Limit(-1));
 
   /* right again: the same objects after the matrix is mended, then after PCReset with operators of another size */
   if (IS("zeropivot") || IS("negative") || IS("nandiagonal") || IS("nancoupling") || IS("infdiagonal") || IS("infcoupling") || IS("asymmetric") || IS("allnegative") || IS("indefinite") || IS("zerorow") || IS("allzero")) {
@@ -322,7 +361,8 @@ static PetscErrorCode Work(void)
     PetscCall(KSPReset(ksp));
     PetscCall(KSPGetPC(ksp, &pc));
     PetscCall(PCReset(pc));
-    PetscCall(Grid2d(19, 23, 1, 1, &da2));
+    const PetscInt larger[3] = {19, 23, n[2] ? 11 : 0};
+    PetscCall(Grid(larger, 1, 1, &da2));
     PetscCall(DMCreateMatrix(da2, &A2));
     PetscCall(Fill(da2, A2, 0));
     PetscCall(DMCreateGlobalVector(da2, &b2));

@@ -39,18 +39,19 @@ static PetscErrorCode MakeProblem(Case &c, Problem &p)
     Spoil(c, p.a);
     PetscCall(MakeMat(c, p.a, p.bs, p.bs > 1 && c.draw.chance(0.3) ? MATBAIJ : MATAIJ, p.local, &p.A));
   } else {
-    const int dim = p.owner == "PC auxamg" ? c.draw.between(1, 3) : 2;
-    p.grid        = DrawGrid(c, dim, dim == 3 ? 7 : c.draw.chance(0.1) ? 45 : 16);
-    p.a           = GridOperator(c, p.grid);
-    if (p.owner != "PC auxamg")
+    const bool auxamg = p.owner == "PC auxamg";
+    const int  dim    = auxamg ? c.draw.between(1, 3) : c.draw.chance(0.4) ? 3 : 2;
+    p.grid            = DrawGrid(c, dim, dim == 3 ? (auxamg ? 7 : 12) : c.draw.chance(0.1) ? 45 : 16);
+    p.a               = GridOperator(c, p.grid);
+    if (!auxamg && dim == 2)
       for (int d = 0; d < 2; ++d) c.plain &= !(p.grid.periodic[d] && p.grid.n[d] % 2); // which is refused
     Spoil(c, p.a);
-    if (dim < 3 && p.owner != "PC auxamg" && c.draw.chance(0.25) && !p.grid.periodic[0] &&
-        !p.grid.periodic[1]) { // without a DM
+    if (!auxamg && c.draw.chance(0.25) && !p.grid.periodic[0] && !p.grid.periodic[1] &&
+        !p.grid.periodic[2]) { // without a DM
       p.local = Share(c, p.a.n);
       PetscCall(MakeMat(c, p.a, 1, MATAIJ, p.local, &p.A));
       char text[64];
-      snprintf(text, sizeof(text), "%d,%d", p.grid.n[0], p.grid.n[1]);
+      snprintf(text, sizeof(text), dim == 3 ? "%d,%d,%d" : "%d,%d", p.grid.n[0], p.grid.n[1], p.grid.n[2]);
       PetscCall(c.option("-pc_rrb_grid", text));
     } else {
       const char *type = c.draw.of({"aij", "aij", "aij", "baij", "sbaij"});
@@ -64,10 +65,10 @@ static PetscErrorCode MakeProblem(Case &c, Problem &p)
       PetscCall(DMSetMatType(p.da, type));
       c.say("%s", type);
       PetscCall(ToPetsc(p.da, p.a));
-      if (p.owner == "PC auxamg")
+      if (auxamg)
         for (int d = 0; d < dim; ++d)
           c.plain &= p.grid.n[d] > 1; // PETSc's coordinates of a single node are no numbers, which is said
-      if (p.owner == "PC auxamg") PetscCall(DMDASetUniformCoordinates(p.da, 0, 1, 0, 1 + c.draw.below(3), 0, 1));
+      if (auxamg) PetscCall(DMDASetUniformCoordinates(p.da, 0, 1, 0, 1 + c.draw.below(3), 0, 1));
       PetscCall(DMCreateMatrix(p.da, &p.A));
       PetscCall(MatSetOption(p.A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
       PetscCall(Fill(p.a, 1, p.A));

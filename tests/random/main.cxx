@@ -133,6 +133,8 @@ static std::string Value(Case &c, const Option &o, bool hostile)
                    : of({"default", "0.5", "0.9", "1", "1.2", "1.5"});
   if (o.type == "int,int")
     return hostile ? of({"-1,2", "1000000,1000000", "3", "x"}) : of({"0,0", "1,1", "1,2", "2,0", "0,2", "3,3"});
+  if (o.type == "int,int,int")
+    return hostile ? of({"-1,2,3", "1000000,1000000,2", "3", "1,2,3,4", "x"}) : of({"0,0", "1,1", "0,0,0", "2,3,4"});
   return hostile ? "/nonexistent" : o.initial;
 }
 

@@ -244,8 +244,10 @@ template <class T> void Hierarchy<T>::cycle_with_parts()
 template <class T> void Hierarchy<T>::apply(const double *x, double *y)
 {
   load(x);
-  if (parts_.empty()) multigrid::cycle(*this, cycle_, 0);
-  else cycle_with_parts();
+  const auto cycle = [&] { multigrid::cycle(*this, cycle_, 0); };
+  if (!parts_.empty()) cycle_with_parts();
+  else if (levels_[0].shared) graph_.run(exec_.space, setups_, 0, cycle);
+  else cycle();
   store(x, y);
 }
 

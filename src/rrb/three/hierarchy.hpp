@@ -1,5 +1,6 @@
 // The hierarchy of three.hpp in one precision, and its kernels.
 #pragma once
+#include "exec/graph.hpp"
 #include "rrb/three/parts.hpp"
 #include "rrb/three/three.hpp"
 
@@ -22,14 +23,16 @@ template <class T, class F> void with_operator(const Level<T> &l, const F &f)
 }
 
 // --- operator.k.cxx ---
-// The operator of the finest grid; returns the largest |a_ij - a_ji|, relative to the largest diagonal entry.
-template <class T> double compress(Level<T> &l, const Source &source, const Comm &comm);
+// The operator of the finest grid, and what the report says of it: its asymmetry and its largest diagonal entry.
+template <class T> void compress(Level<T> &l, const Source &source, const Comm &comm, Failure &report);
 // free: nullptr where all nodes with a positive diagonal are.
 template <class T> void mark_alive(Level<T> &l, const uint8_t *free);
 template <class T> void scale(Level<T> &l, const uint8_t *free); // inverse, diagonal
 template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest);
 // After a product: couplings with nodes that have no diagonal.
 template <class T> void clear_dead(Level<T> &l);
+// In a periodic direction of one node its couplings along it are with itself.
+template <class T> void fold(Level<T> &l, int direction);
 
 // --- weights.k.cxx ---
 template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
@@ -88,8 +91,9 @@ public:
 private:
   void    add_level(const int step[3]);
   bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
-  int     degree(double served_badly) const;
+  int     degree(const Level<T> &l) const;
   Failure invert();
+  void    name_pivot(std::vector<double> &dense, Failure &failure) const;
   void    load(const double *x);
   void    cycle_with_parts();
   void    store(const double *x, double *y);
@@ -104,6 +108,8 @@ private:
   Buffer<uint8_t>          free_;
   bool                     dirichlet_ = false;
   multigrid::ExactSolver<T> exact_;
+  Graph                     graph_;       // of the cycle, on a device
+  uint64_t                  setups_ = 0;
   Parts                    parts_;
   Buffer<T>                right_, constants_; // of a correction by parts
   Buffer<ptrdiff_t>        places_; // of the last grid's nodes

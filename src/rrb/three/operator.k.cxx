@@ -101,6 +101,7 @@ template <class T, int F> struct FindKinds {
   int                   n[3];
   bool                  finest;
   static constexpr double strong = 0.15; // share of the strongest direction's coupling
+  static constexpr double faint  = 1e-5; // share of the larger diagonal entry
   HD bool inside(int i, int j, int k) const { return i >= 0 && j >= 0 && k >= 0 && i < n[0] && j < n[1] && k < n[2]; }
   // Do couplings (all[direction][side]) jump at a node, or end inside of the grid?
   HD bool jumps(int i, int j, int k, const double (*all)[2]) const
@@ -125,8 +126,11 @@ template <class T, int F> struct FindKinds {
       for (int b = 0; b < 2; ++b) {
         const double c = s.a[(M + 1) * s.plane + (b ? e : q[0])], v = alive[q[b]] ? c : 0;
         sum += fabs(v);
-        if (finest && b && inside(2 * t + P + x, j + y, k + z) && (alive[e] || alive[q[1]]))
-          kinds.loose += !(fabs(v) > tuning::loose_coupling * (d > (double)s.a[q[1]] ? d : (double)s.a[q[1]]));
+        if (finest && b && inside(2 * t + P + x, j + y, k + z) && (alive[e] || alive[q[1]])) {
+          const double most = d > (double)s.a[q[1]] ? d : (double)s.a[q[1]];
+          kinds.loose += !(fabs(v) > tuning::loose_coupling * most);
+          kinds.faint += v != 0 && fabs(v) < faint * most;
+        }
         if (x) side[0][x > 0 ? b : 1 - b] -= v;
         if (y) side[1][y > 0 ? b : 1 - b] -= v;
         if (z) side[2][z > 0 ? b : 1 - b] -= v;
@@ -176,6 +180,29 @@ template <class T, int F> struct ClearDead {
   }
 };
 
+// The couplings along d, which are with the node's own line, are added to those across it; then they are zero.
+template <class T, int F> struct Fold {
+  box::Symmetric3<T, F> s;
+  T                    *a;
+  int                   d;
+  bool                  clear;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    const int       along = d == 0 ? 1 : d == 1 ? 3 : 9;
+    double          r[27];
+    s.template row<P>(o, r);
+    if (!clear) a[e] = (T)(r[13 - along] + r[13] + r[13 + along]);
+    box::unroll3<0, F>([&](auto m) {
+      constexpr int M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
+      constexpr int c = 9 * (z + 1) + 3 * (y + 1) + x + 1;
+      const bool    across = (d == 0 ? x : d == 1 ? y : z) == 0;
+      if (across && !clear) a[(M + 1) * s.plane + e] = (T)(r[c - along] + r[c] + r[c + along]);
+      if (!across && clear) a[(M + 1) * s.plane + e] = 0;
+    });
+  }
+};
+
 template <class T> void exchange_operator(Level<T> &l)
 {
   std::vector<T *> planes;
@@ -186,7 +213,7 @@ template <class T> void exchange_operator(Level<T> &l)
 
 } // namespace
 
-template <class T> double compress(Level<T> &l, const Source &source, const Comm &comm)
+template <class T> void compress(Level<T> &l, const Source &source, const Comm &comm, Failure &report)
 {
   const ptrdiff_t       plane = (ptrdiff_t)l.layout.size();
   std::vector<double *> planes;
@@ -213,7 +240,8 @@ template <class T> double compress(Level<T> &l, const Source &source, const Comm
   const Differences d      = box::joined(result);
   double            most[2] = {d.difference, d.diagonal};
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, comm);
-  return most[1] > 0 ? most[0] / most[1] : 0;
+  report.largest   = most[1];
+  report.asymmetry = most[1] > 0 ? most[0] / most[1] : 0;
 }
 
 template <class T> void mark_alive(Level<T> &l, const uint8_t *free)
@@ -248,6 +276,7 @@ template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest)
     MPI_Allreduce(MPI_IN_PLACE, k.share, 8, MPI_DOUBLE, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, &k.loose, 1, MPI_DOUBLE, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, &k.jumps, 1, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Allreduce(MPI_IN_PLACE, &k.faint, 1, MPI_DOUBLE, MPI_SUM, comm);
     double first = k.first > 0 ? k.first : 1e300;
     MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_DOUBLE, MPI_MIN, comm);
     k.first = first < 1e300 ? first : 0;
@@ -256,6 +285,7 @@ template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest)
   for (double v : k.share) all += v;
   for (double &v : k.share) v /= std::max(all, 1.);
   k.jumps /= std::max(all, 1.);
+  k.faint /= std::max(all, 1.);
   return k;
 }
 
@@ -267,12 +297,22 @@ template <class T> void clear_dead(Level<T> &l)
   exchange_operator(l);
 }
 
+template <class T> void fold(Level<T> &l, int direction)
+{
+  for (bool clear : {false, true})
+    with_operator(l, [&](auto s) {
+      box::for_nodes(l.exec, l.layout, l.own, Fold<T, decltype(s)::kept>{s, l.a.data(), direction, clear});
+    });
+  exchange_operator(l);
+}
+
 #define INSTANTIATE(T) \
-  template double compress(Level<T> &, const Source &, const Comm &); \
+  template void  compress(Level<T> &, const Source &, const Comm &, Failure &); \
   template void  mark_alive(Level<T> &, const uint8_t *); \
   template void  scale(Level<T> &, const uint8_t *); \
   template Kinds kinds(const Level<T> &, const Comm &, bool); \
-  template void  clear_dead(Level<T> &);
+  template void  clear_dead(Level<T> &); \
+  template void  fold(Level<T> &, int);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

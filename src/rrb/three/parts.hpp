@@ -6,17 +6,36 @@
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/comm.hpp"
+#include "exec/exec.hpp"
 #include <vector>
 
 namespace tessera::rrb::three {
 
 template <class T> struct Level;
 
+// Nodes by their labels, and sums over those of one label.
+class Groups {
+public:
+  // The own nodes whose label is from 1 to `count`; labels[place].
+  template <class T> void list(const Level<T> &l, const Buffer<int> &labels, int count);
+  int                     count() const { return count_; }
+  double                  size(int label) const { return sizes_[(size_t)label]; }
+  size_t                  bytes() const;
+  // value[label] = the sum of r, in an order that neither processors nor threads change
+  template <class V> void sum(const Exec &exec, const V *r, double *value);
+
+private:
+  int                 count_ = 0;
+  std::vector<double> sizes_;
+  Buffer<int>         nodes_, pieces_, first_; // places; where pieces of them begin; the pieces of a label
+  Buffer<double>      partial_;
+};
+
 class Parts {
 public:
   // Finds the parts. loose: how many couplings are next to nothing, in all; where there are none, or as many as when
   // there were no parts, nothing is done. lines: parts that are tied to each other before all, such as the lines of an
-  // anisotropic problem, are the coarsening's. Collective; the host searches.
+  // anisotropic problem, are the coarsening's. Collective.
   template <class T> void setup(const Level<T> &l, const Comm &comm, double loose, bool lines);
   bool                    empty() const { return !count_; }
   int                     count() const { return count_; }
@@ -25,13 +44,16 @@ public:
   template <class T> void project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool add);
 
 private:
-  template <class T> void list(const Level<T> &l, const std::vector<int> &label, const std::vector<double> &inverse);
-  int                     count_ = 0;
-  double                  loose_ = 0; // at the last search
-  Buffer<int>             label_;     // of the nodes that are smoothed: part from 1, 0 where there is none
-  Buffer<ptrdiff_t>       nodes_;     // their places, part by part
-  Buffer<int>             pieces_, first_; // where pieces of nodes_ begin, and the pieces of a part
-  Buffer<double>          partial_, value_, inverse_;
+  int            count_ = 0;
+  double         loose_ = 0; // at the last search
+  Buffer<int>    label_;     // of the nodes that are smoothed: part from 1, 0 where there is none
+  Groups         groups_;
+  Buffer<double> value_, inverse_;
 };
+
+// --- components.k.cxx ---
+// labels: of all places, the least number of the component of strong couplings that a node belongs to, from 1; 0 for
+// single nodes. Returns the largest number. Collective.
+template <class T> int find_components(const Level<T> &l, const Comm &comm, Buffer<int> &labels);
 
 } // namespace tessera::rrb::three

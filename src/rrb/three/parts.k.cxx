@@ -1,18 +1,23 @@
-// The correction by constants on loose parts.
+// Loose parts: which components are, and the correction by constants on them.
+#include "box/tuning.hpp"
 #include "exec/each.hpp"
+#include "exec/sort.hpp"
 #include "rrb/three/hierarchy.hpp"
+#include <algorithm>
+#include <limits>
 
 namespace tessera::rrb::three {
 
 namespace {
 
+constexpr int piece = 128; // nodes that are summed one after the other
+
 // Sums over a few nodes, in an order that no number of threads changes.
-template <class T> struct SumPiece {
-  const ptrdiff_t *nodes;
-  const int       *pieces;
-  const T         *r;
-  double          *partial;
-  HD void          operator()(int p) const
+template <class V> struct SumPiece {
+  const int *nodes, *pieces;
+  const V   *r;
+  double    *partial;
+  HD void    operator()(int p) const
   {
     double sum = 0;
     for (int n = pieces[p]; n < pieces[p + 1]; ++n) sum += (double)r[nodes[n]];
@@ -49,18 +54,257 @@ template <class T> struct AddConstants {
   }
 };
 
+struct HasLabel {
+  const int *label;
+  uint8_t   *flag;
+  int        half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    flag[e]           = label[e] > 0;
+  }
+};
+struct KeyOf {
+  const int *nodes, *label;
+  Key       *key;
+  HD void    operator()(int p) const { key[p] = (Key)label[nodes[p]]; }
+};
+struct Relabel {
+  const int *to;
+  int       *label;
+  HD void    operator()(int p) const { label[p] = to[label[p]]; }
+};
+// The labels of the nodes that are smoothed.
+struct Smoothed {
+  const int *label;
+  int       *to;
+  int        half;
+  bool       black;
+  template <int P> HD void at(int, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    to[e]             = black && !((P + j + k) & 1) ? 0 : label[e];
+  }
+};
+
+// The diagonal entry and the couplings with the node's own component.
+template <class T, int F> struct Ties {
+  box::Symmetric3<T, F> s;
+  const int            *label;
+  double               *to;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
+    double          sum = (double)s.a[e];
+    s.template each<P>(o, [&](T a, ptrdiff_t q) { sum += label[q] == label[e] ? (double)a : 0; });
+    to[e] = sum;
+  }
+};
+// Couplings with other components that are parts.
+template <class T, int F> struct Among {
+  box::Symmetric3<T, F> s;
+  const int            *label, *used;
+  double               *to;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
+    double          sum = 0;
+    s.template each<P>(
+      o, [&](T a, ptrdiff_t q) { sum += label[q] != label[e] && used[label[q]] ? fabs((double)a) : 0; });
+    to[e] = sum;
+  }
+};
+// The node's share of 1' A 1 of its part, couplings with other parts by their absolute values.
+template <class T, int F> struct Energy {
+  box::Symmetric3<T, F> s;
+  const int            *label;
+  double               *to;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
+    double          sum = (double)s.a[e];
+    s.template each<P>(o, [&](T a, ptrdiff_t q) {
+      sum += label[q] == label[e] ? (double)a : label[q] ? fabs((double)a) : 0;
+    });
+    to[e] = sum;
+  }
+};
+// The same of the Schur complement, at a black node: eliminating the red ones beside it takes away.
+template <class T> struct EnergySchur {
+  box::Symmetric3<T, box::star_forward> s;
+  const uint8_t                        *alive;
+  const int                            *label;
+  double                               *to;
+  // o: as at() has it, of a red node of parity Q
+  template <int Q> HD double eliminated(int here, double coupling, ptrdiff_t o) const
+  {
+    const ptrdiff_t e   = o + Q * (ptrdiff_t)s.half;
+    double          sum = 0;
+    if (!alive[e]) return 0;
+    s.template each<Q>(o, [&](T a, ptrdiff_t q) {
+      sum += label[q] == here ? (double)a : label[q] ? -(double)a : 0;
+    });
+    return coupling * sum / (double)s.a[e];
+  }
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
+    double          sum = (double)s.a[e];
+    if (label[e])
+      box::unroll3<0, box::star_forward>([&](auto m) {
+        constexpr int M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
+        constexpr int   Q     = (P + x) & 1;
+        const ptrdiff_t ahead = o + ((P + x) >> 1) + y * s.sj + z * s.sk,
+                        back  = o + ((P - x) >> 1) - y * s.sj - z * s.sk;
+        sum -= eliminated<Q>(label[e], (double)s.a[(M + 1) * s.plane + e], ahead);
+        sum -= eliminated<Q>(label[e], (double)s.a[(M + 1) * s.plane + back + Q * (ptrdiff_t)s.half], back);
+      });
+    to[e] = sum;
+  }
+};
+
+void sum_over(const Comm &comm, bool shared, std::vector<double> &v)
+{
+  if (!shared) MPI_Allreduce(MPI_IN_PLACE, v.data(), (int)v.size(), MPI_DOUBLE, MPI_SUM, comm);
+}
+
+// The sums of a field over the components of all processes.
+template <class T, class V>
+std::vector<double> sums_of(const Level<T> &l, const Comm &comm, Groups &groups, const V *field)
+{
+  const Extent        n{(size_t)groups.count() + 1, l.exec.space};
+  Buffer<double>      value(n);
+  std::vector<double> sums(n.n);
+  groups.sum(l.exec, field, value.data());
+  copy(value.data(), l.exec.space, sums.data(), Space::host, n.n);
+  sum_over(comm, l.shared, sums);
+  return sums;
+}
+
+// The parts among the components: used[c] is the part's number, or 0. Returns how many there are.
+template <class T>
+int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<int> &label, std::vector<int> &used)
+{
+  const int      total = (int)used.size() - 1;
+  Groups         groups;
+  Buffer<double> field(Extent{l.layout.size(), l.exec.space});
+  groups.list(l, label, total);
+  std::vector<double> nodes(used.size(), 0), among;
+  for (int c = 1; c <= total; ++c) nodes[(size_t)c] = groups.size(c);
+  sum_over(comm, l.shared, nodes);
+  with_operator(l, [&](auto s) {
+    box::for_nodes(l.exec, l.layout, l.own, Ties<T, decltype(s)::kept>{s, label.data(), field.data()});
+  });
+  const std::vector<double> centre = sums_of(l, comm, groups, l.a.data()),
+                            ties   = sums_of(l, comm, groups, (const double *)field.data());
+  double                    largest = 0;
+  for (size_t c = 1; c < used.size(); ++c) {
+    largest = std::max(largest, nodes[c]);
+    used[c] = nodes[c] >= 2 && ties[c] <= tuning::loose_component * centre[c];
+  }
+  if (lines) {
+    const Buffer<int> there = copy_to(l.exec.space, used);
+    with_operator(l, [&](auto s) {
+      box::for_nodes(l.exec, l.layout, l.own,
+                     Among<T, decltype(s)::kept>{s, label.data(), there.data(), field.data()});
+    });
+    among = sums_of(l, comm, groups, (const double *)field.data());
+  }
+  int count = 0, islands = 0;
+  for (size_t c = 1; c < used.size(); ++c) {
+    if (!used[c]) continue;
+    used[c] = lines && among[c] > 0.5 * ties[c] ? 0 : ++count;
+    islands += used[c] && nodes[c] < largest;
+  }
+  return islands ? count : 0;
+}
+
 } // namespace
 
-size_t Parts::bytes() const
+template <class T> void Groups::list(const Level<T> &l, const Buffer<int> &labels, int count)
 {
-  return label_.bytes() + nodes_.bytes() + pieces_.bytes() + first_.bytes() + partial_.bytes() + value_.bytes() +
-         inverse_.bytes();
+  const Exec      &exec = l.exec;
+  const int        n    = (int)l.layout.size();
+  Buffer<uint8_t>  flags(Extent{(size_t)n, exec.space});
+  Buffer<Key>      keys;
+  Buffer<int>      starts;
+  std::vector<int> start((size_t)count + 1), pieces, first{0, 0};
+  count_ = count;
+  box::for_nodes(exec, l.layout, l.own, HasLabel{labels.data(), flags.data(), l.layout.half});
+  select(exec, n, flags, nodes_);
+  const int found = (int)nodes_.size();
+  int       bits  = 1;
+  while (count >> bits) ++bits;
+  keys.resize(Extent{(size_t)found, exec.space});
+  for_each(exec, found, KeyOf{nodes_.data(), labels.data(), keys.data()});
+  sort_keys(exec, found, bits, keys, nodes_);
+  bucket_starts(exec, found, keys.data(), count, (Key)1, starts);
+  copy(starts.data(), exec.space, start.data(), Space::host, start.size());
+  sizes_.assign((size_t)count + 1, 0);
+  for (int c = 1; c <= count; ++c) {
+    const int begin = start[(size_t)c - 1], end = start[(size_t)c];
+    sizes_[(size_t)c] = end - begin;
+    for (int p = begin; p < end; p += piece) pieces.push_back(p);
+    first.push_back((int)pieces.size());
+  }
+  partial_.resize(Extent{pieces.size(), exec.space});
+  pieces.push_back(found);
+  pieces_ = copy_to(exec.space, pieces);
+  first_  = copy_to(exec.space, first);
+}
+
+template <class V> void Groups::sum(const Exec &exec, const V *r, double *value)
+{
+  for_each(exec, (int)partial_.size(), SumPiece<V>{nodes_.data(), pieces_.data(), r, partial_.data()});
+  for_each(exec, count_ + 1, SumPart{first_.data(), partial_.data(), value});
+}
+
+size_t Groups::bytes() const { return nodes_.bytes() + pieces_.bytes() + first_.bytes() + partial_.bytes(); }
+
+size_t Parts::bytes() const { return groups_.bytes() + label_.bytes() + value_.bytes() + inverse_.bytes(); }
+
+template <class T> void Parts::setup(const Level<T> &l, const Comm &comm, double loose, bool lines)
+{
+  if (!(loose > 0) || (!count_ && loose == loose_)) {
+    count_ = loose > 0 ? count_ : 0;
+    loose_ = loose;
+    return;
+  }
+  *this  = Parts();
+  loose_ = loose;
+  if (l.layout.size() > (size_t)std::numeric_limits<int>::max()) return; // numbers of nodes are int here
+  const Extent n{l.layout.size(), l.exec.space};
+  Buffer<int>  label;
+  const int    total = find_components(l, comm, label);
+  if (total < 2) return;
+  std::vector<int> used((size_t)total + 1, 0);
+  count_ = choose_parts(l, comm, lines, label, used);
+  if (!count_) return;
+  const Buffer<int> there = copy_to(l.exec.space, used);
+  Buffer<double>    field(n);
+  for_each(l.exec, (int)n.n, Relabel{there.data(), label.data()});
+  label_.resize(n);
+  box::for_nodes(l.exec, l.layout, l.own, Smoothed{label.data(), label_.data(), l.layout.half, l.schur});
+  groups_.list(l, label_, count_);
+  if (l.schur)
+    box::for_nodes(l.exec, l.layout, l.own,
+                   EnergySchur<T>{view<box::star_forward>(l), l.alive.data(), label.data(), field.data()});
+  else
+    with_operator(l, [&](auto s) {
+      box::for_nodes(l.exec, l.layout, l.own, Energy<T, decltype(s)::kept>{s, label.data(), field.data()});
+    });
+  std::vector<double> inverse = sums_of(l, comm, groups_, (const double *)field.data());
+  const std::vector<double> scale    = sums_of(l, comm, groups_, l.a.data());
+  const double              rounding = sizeof(T) == 8 ? 1e-13 : 2e-7;
+  for (size_t c = 0; c < inverse.size(); ++c)
+    inverse[c] = c && inverse[c] > rounding * scale[c] ? 1 / inverse[c] : 0;
+  inverse_ = copy_to(l.exec.space, inverse);
+  value_.resize(Extent{inverse.size(), l.exec.space});
 }
 
 template <class T> void Parts::project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool add)
 {
-  for_each(l.exec, (int)partial_.size(), SumPiece<T>{nodes_.data(), pieces_.data(), r, partial_.data()});
-  for_each(l.exec, count_ + 1, SumPart{first_.data(), partial_.data(), value_.data()});
+  groups_.sum(l.exec, r, value_.data());
   if (!l.shared) {
     std::vector<double> sums((size_t)count_ + 1);
     copy(value_.data(), l.exec.space, sums.data(), Space::host, sums.size());
@@ -71,7 +315,10 @@ template <class T> void Parts::project(const Level<T> &l, const Comm &comm, cons
   box::for_nodes(l.exec, l.layout, l.own, AddConstants<T>{value_.data(), label_.data(), v, l.layout.half, add});
 }
 
-template void Parts::project(const Level<double> &, const Comm &, const double *, double *, bool);
-template void Parts::project(const Level<float> &, const Comm &, const float *, float *, bool);
+#define INSTANTIATE(T) \
+  template void Parts::setup(const Level<T> &, const Comm &, double, bool); \
+  template void Parts::project(const Level<T> &, const Comm &, const T *, T *, bool);
+INSTANTIATE(double)
+INSTANTIATE(float)
 
 } // namespace tessera::rrb::three

@@ -23,12 +23,12 @@ template <class T, int STRIDE> struct Sum {
   ptrdiff_t     plane;
   int           half;
   double        tiny;
-  template <int P, int W> HD void at(int t, ptrdiff_t o, int j, int k) const
+  template <int P, int W> HD void at(int t, ptrdiff_t o, int j, int k, int first_plane, int end) const
   {
     const ptrdiff_t from = fine.row(step[1] == 2 ? 2 * j + 1 : j, step[2] == 2 ? 2 * k + 1 : k) + STRIDE * t +
                            (STRIDE == 2 ? P : 0),
                     e = o + P * (ptrdiff_t)half;
-    for (int p = 0; p <= box::box_forward; ++p) {
+    for (int p = first_plane; p < end; ++p) {
       double sum[W], size[W];
       for (int v = 0; v < W; ++v) sum[v] = size[v] = 0;
       for (int n = begin[P][p]; n < begin[P][p + 1]; ++n) {
@@ -141,18 +141,18 @@ template <class T> size_t Product<T>::bytes() const
 template <class T> void Product<T>::run(const Level<T> &fine, Level<T> &coarse) const
 {
   const auto sum = [&](auto stride, const Terms &t, const Box3 &part) {
-    box::for_chunks(fine.exec, coarse.layout, part,
-                    Sum<T, decltype(stride)::value>{
-                      {t.terms[0].data(), t.terms[1].data()              },
-                      {t.begin[0].data(), t.begin[1].data()              },
-                      fine.weights.data(),
-                      fine.a.data(),
-                      fine.layout,
-                      {fine.step[0],    fine.step[1],    fine.step[2]    },
-                      coarse.a.data(),
-                      (ptrdiff_t)coarse.layout.size(),
-                      coarse.layout.half,
-                      sizeof(T) == 8 ? tuning::singular_product : tuning::singular_single
+    box::for_chunks<1 + box::box_forward>(fine.exec, coarse.layout, part,
+                                          Sum<T, decltype(stride)::value>{
+                                            {t.terms[0].data(),  t.terms[1].data()},
+                                            {            t.begin[0].data(), t.begin[1].data()                 },
+                                            fine.weights.data(),
+                                            fine.a.data(),
+                                            fine.layout,
+                                            { fine.step[0],      fine.step[1],                       fine.step[2]},
+                                            coarse.a.data(),
+                                            (ptrdiff_t)coarse.layout.size(),
+                                            coarse.layout.half,
+                                            sizeof(T) == 8 ? tuning::singular_product : tuning::singular_single
     });
   };
   for (int last = 0; last < 8; ++last) {

@@ -17,8 +17,17 @@ constexpr double badly_some = 0.05, badly_many = 0.3;
 // Nodes beside jumps or holes from which on it is a W-cycle. Coarse grids know less of these than of anything else,
 // and a second visit of the second one and all after it costs a few per cent of the first grid's work.
 constexpr double jumps_some = 0.002;
+// Couplings of next to nothing, as many as nodes times this, from which on the precision must be double: the sums of
+// rows in single precision no longer tell what ties parts of large coefficients to the rest.
+constexpr double faint_some = 0.002;
 // A direction of at most so many nodes is coarsened alone wherever that serves more nodes: it is soon at its end.
 constexpr int short_direction = 4;
+// Coefficients and the residuals that belong to them must stay in the range of a number, products of two of them, too.
+template <class T> bool in_range(double largest)
+{
+  const double most = sizeof(T) == 8 ? 1e140 : 1e15;
+  return largest == 0 || (largest > 1 / most && largest < most);
+}
 
 int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
 
@@ -78,7 +87,7 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
   int    all = 0, best = 0;
   double bad[8];
   for (int d = 0; d < 3; ++d)
-    if (l.n[d] >= (l.periodic[d] ? 4 : 2)) all |= 1 << d;
+    if (l.n[d] >= 2) all |= 1 << d;
   for (int c = 0; c < 8; ++c) {
     bad[c] = 0;
     for (int s = 0; s < 8; ++s)
@@ -95,10 +104,12 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
   return best;
 }
 
-// Nodes that no choice of directions serves are left to the smoother.
-template <class T> int Hierarchy<T>::degree(double served_badly) const
+// Nodes that no choice of directions serves are left to the smoother. Without the Schur complement, which an odd
+// periodic direction does not allow, 7 points need more of it.
+template <class T> int Hierarchy<T>::degree(const Level<T> &l) const
 {
-  return params_.degree ? params_.degree : served_badly > badly_many ? 4 : served_badly > badly_some ? 3 : 2;
+  const int usual = l.served_badly > badly_many ? 4 : l.served_badly > badly_some ? 3 : 2;
+  return params_.degree ? params_.degree : l.star && !l.schur ? usual + usual / 2 : usual;
 }
 
 template <class T> void Hierarchy<T>::add_level(const int step[3])
@@ -164,9 +175,10 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
+  ++setups_;
   if (!again) {
     finest.star  = !source.box;
-    finest.schur = finest.star;
+    finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
     for (int d = 0; d < 3; ++d) // red and black nodes take turns
       if (finest.periodic[d] && finest.n[d] % 2) finest.schur = false;
     allocate(finest);
@@ -179,7 +191,11 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
   dirichlet_ = source.dirichlet;
   finest.halo.exchange(source.free);
   copy(source.free, exec_.space, free_.data(), exec_.space, free_.size());
-  failure.asymmetry = compress(finest, source, comm_);
+  compress(finest, source, comm_, failure);
+  if (!in_range<T>(failure.largest)) {
+    failure.failed = failure.unfit = true;
+    return failure;
+  }
   for (size_t k = 0;; ++k) {
     const uint8_t *const free = k ? nullptr : free_.data();
     mark_alive(levels_[k], free);
@@ -191,12 +207,16 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
       name_node(levels_, k, kinds_[k].first, failure.node);
       return failure;
     }
+    if (sizeof(T) == 4 && params_.strict && !k && kinds_[0].faint > faint_some) {
+      failure.failed = failure.unfit = failure.faint = true;
+      return failure;
+    }
     if (again ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
     int        step[3] = {1, 1, 1};
     double     badly   = 0;
     const bool any     = choose(kinds_[k], levels_[k], step, badly);
-    levels_[k].degree  = degree(badly);
     levels_[k].served_badly = badly;
+    levels_[k].degree       = degree(levels_[k]);
     levels_[k].smoother.setup(false, levels_[k].degree, 1);
     if (again && !std::equal(step, step + 3, levels_[k].step)) return setup(source, false); // other couplings
     if (!again) {
@@ -206,6 +226,8 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
     Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
     interpolate(fine, coarse);
     products_[k].run(fine, coarse);
+    for (int d = 0; d < 3; ++d)
+      if (coarse.periodic[d] && coarse.n[d] == 1) fold(coarse, d);
     clear_dead(coarse);
   }
   if (levels_.back().nodes() > (double)tuning::dense_maximum) {
@@ -218,10 +240,32 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
     if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
       f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
   cycle_ = params_.cycle != Cycle::automatic ? params_.cycle : kinds_[0].jumps > jumps_some ? Cycle::w : Cycle::v;
-  const double asymmetry = failure.asymmetry;
-  failure                = invert();
-  failure.asymmetry      = asymmetry;
+  const Failure last = invert();
+  failure.failed     = last.failed;
+  failure.not_finite = last.not_finite;
+  failure.grid       = last.grid;
+  std::copy(last.node, last.node + 3, failure.node);
   return failure;
+}
+
+// The node of the last grid whose pivot is the least, relative to its diagonal entry.
+template <class T> void Hierarchy<T>::name_pivot(std::vector<double> &dense, Failure &failure) const
+{
+  const size_t        n = (size_t)levels_.back().nodes();
+  std::vector<double> diagonal(n);
+  double              least = 0;
+  size_t              at    = 0;
+  for (size_t p = 0; p < n; ++p) diagonal[p] = dense[p * n + p];
+  for (size_t p = 0; p < n; ++p) {
+    const double pivot = dense[p * n + p];
+    if (diagonal[p] > 0 && pivot / diagonal[p] < least) least = pivot / diagonal[p], at = p;
+    if (!(pivot > 0)) continue;
+    for (size_t q = p + 1; q < n; ++q) {
+      const double share = dense[q * n + p] / pivot;
+      for (size_t r = p + 1; share != 0 && r < n; ++r) dense[q * n + r] -= share * dense[p * n + r];
+    }
+  }
+  name_node(levels_, levels_.size() - 1, (double)at + 1, failure.node);
 }
 
 // The pseudo-inverse of the last grid's operator.
@@ -266,10 +310,12 @@ template <class T> Failure Hierarchy<T>::invert()
         });
       }
   exact_.place(exec_, comm_, (int)n, false);
-  double     negative;
-  const auto result = exact_.invert(exec_, dense, negative);
+  std::vector<double> operator_ = dense;
+  double              negative;
+  const auto          result = exact_.invert(exec_, dense, negative);
   failure.failed     = result != multigrid::ExactSolver<T>::Result::done;
   failure.not_finite = result == multigrid::ExactSolver<T>::Result::not_finite;
+  if (failure.failed && !failure.not_finite) name_pivot(operator_, failure);
   failure.grid       = last();
   places_            = copy_to(exec_.space, places);
   for (auto &f : packed_)

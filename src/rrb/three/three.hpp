@@ -27,6 +27,7 @@ struct Params {
   int   degree    = 0;                // of the smoother; 0: automatic
   int   levels    = 0;                // grids at most; 0: until few nodes remain
   long  redundant = 0;                // the first grid of at most so many nodes goes to every process; 0: automatic
+  bool  strict    = false;            // single precision is refused where double is likely to do much better
 };
 
 // Shares of nodes by their set of strong directions, bit d for direction d; and what is wrong with the operator.
@@ -34,12 +35,14 @@ struct Kinds {
   double share[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   double loose    = 0; // neighbours with next to no coupling, on the finest grid
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
+  double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
   double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
   HD void join(const Kinds &o)
   {
     for (int k = 0; k < 8; ++k) share[k] += o.share[k];
     loose += o.loose;
     jumps += o.jumps;
+    faint += o.faint;
     if (o.first > 0 && (first == 0 || o.first < first)) first = o.first;
   }
 };
@@ -73,9 +76,12 @@ template <class T> struct Level : Grid3 {
 
 struct Failure {
   bool   failed = false, not_finite = false;
+  bool   unfit  = false; // the coefficients are not for this precision: out of its range,
+  bool   faint  = false; // or with many couplings that are lost in sums of rows
   int    grid = 0, node[3] = {0, 0, 0}; // of the finest grid
   double exact     = 0;                 // nodes of the last grid, where they are too many
   double asymmetry = 0;                 // largest |a_ij - a_ji|, relative to the largest diagonal entry
+  double largest   = 0;                 // diagonal entry
 };
 
 // What the setup has made of a grid.
@@ -84,6 +90,10 @@ struct GridReport {
   bool   star = false, schur = false, everywhere = false, exact = false;
   double kinds[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 };
+
+// Numbers that the hierarchy of a 7-point operator keeps for a node of the finest grid, where all directions are
+// coarsened: its operator, scalings, weights and vectors, and a seventh of those of a grid with 27 points.
+constexpr size_t least_numbers = 4 + 2 + 8 + 5 + 28 / 7;
 
 class Solver {
 public:

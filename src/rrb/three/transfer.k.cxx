@@ -6,7 +6,7 @@ namespace tessera::rrb::three {
 
 namespace {
 
-// b = P' r: for each coarse node 27 weights and residuals, 54 / 8 numbers a fine node.
+// b = P' r: for each coarse node 27 weights and residuals, 54 / 8 numbers a fine node; 13 where red nodes have r = 0.
 template <class T, int STRIDE> struct Restrict {
   const T     *w, *r;
   box::Layout3 fine;
@@ -14,9 +14,11 @@ template <class T, int STRIDE> struct Restrict {
   T           *b;
   int          half;
   ptrdiff_t    plane;
+  bool         black; // r is zero at the other nodes
   template <int P, int W> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     const int J = step[1] == 2 ? 2 * j + 1 : j, K = step[2] == 2 ? 2 * k + 1 : k;
+    const int parity = (STRIDE == 2 ? 1 : P) + J + K; // of the node that the coarse one lies on
     T         sum[W];
     for (int v = 0; v < W; ++v) sum[v] = 0;
     for (int z = 1 - step[2]; z < step[2]; ++z)
@@ -24,6 +26,7 @@ template <class T, int STRIDE> struct Restrict {
         const ptrdiff_t from = fine.row(J + y, K + z) + STRIDE * t + (STRIDE == 2 ? P : 0);
         const int       side = (y < 0) << 1 | (z < 0) << 2;
         for (int x = 1 - STRIDE; x < STRIDE; ++x) {
+          if (black && !((parity + x + y + z) & 1)) continue;
           // node 2 I + 1 + x, or I
           const ptrdiff_t q = from + (STRIDE == 2 ? ((1 + x) & 1) * (ptrdiff_t)fine.half + floor_half(1 + x)
                                                   : P * (ptrdiff_t)fine.half);
@@ -35,7 +38,8 @@ template <class T, int STRIDE> struct Restrict {
   }
 };
 
-// x += P c: 1 to 8 weights a node, 27 / 8 on average where all directions are coarsened.
+// x += P c: 1 to 8 weights a node, 27 / 8 on average where all directions are coarsened. At black nodes alone where the
+// others are eliminated.
 template <class T, int STRIDE> struct Prolong {
   const T     *w, *c;
   box::Layout3 coarse;
@@ -86,7 +90,8 @@ template <class T> void restrict_to(const Level<T> &fine, Level<T> &coarse, cons
                       {fine.step[0], fine.step[1], fine.step[2]},
                       coarse.b.data(),
                       coarse.layout.half,
-                      (ptrdiff_t)fine.layout.size()
+                      (ptrdiff_t)fine.layout.size(),
+                      fine.schur
     });
   };
   if (fine.step[0] == 2) run(std::integral_constant<int, 2>());
@@ -106,7 +111,8 @@ template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse
                       x,
                       fine.layout.half,
                       (ptrdiff_t)fine.layout.size()
-    });
+    },
+                    fine.schur ? 1 : -1);
   };
   if (fine.step[0] == 2) run(std::integral_constant<int, 2>());
   else run(std::integral_constant<int, 1>());

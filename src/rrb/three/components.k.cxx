@@ -1,0 +1,213 @@
+// Components of the graph of strong couplings: sets of places that grow together without an order, each named by its
+// least place, so that host and device find the same.
+#include "box/tuning.hpp"
+#include "exec/each.hpp"
+#include "exec/sets.hpp"
+#include "exec/sort.hpp"
+#include "rrb/three/hierarchy.hpp"
+
+namespace tessera::rrb::three {
+
+namespace {
+
+// up[p]: 0 where p is the least place of its set, else 1 + a lesser place of the set. Paths are halved on the way.
+HD inline int root_of(int *up, int p)
+{
+  for (int next = up[p]; next; next = up[p]) {
+    const int after = up[next - 1];
+    if (after) up[p] = after;
+    p = next - 1;
+  }
+  return p;
+}
+HD inline void unite(int *up, int a, int b)
+{
+  a = root_of(up, a), b = root_of(up, b);
+  while (a != b) {
+    const int larger = a > b ? a : b, least = a > b ? b : a, was = claim(up + larger, least + 1);
+    if (!was) return;
+    a = root_of(up, was - 1), b = root_of(up, least);
+  }
+}
+
+// The couplings of a node that are strong: f(place of the neighbour, is it ahead, is it an own node).
+template <class T, int F> struct Strong {
+  box::Symmetric3<T, F> s;
+  const uint8_t        *alive;
+  Box3                  own;
+  HD bool is_own(int i, int j, int k) const
+  {
+    return i >= own.lo[0] && i < own.hi[0] && j >= own.lo[1] && j < own.hi[1] && k >= own.lo[2] && k < own.hi[2];
+  }
+  HD bool is_strong(T v, ptrdiff_t e, ptrdiff_t q) const
+  {
+    const T most = s.a[e] > s.a[q] ? s.a[e] : s.a[q];
+    return alive[q] && fabs((double)v) > tuning::loose_coupling * (double)most;
+  }
+  template <int P, class G> HD void each(int t, ptrdiff_t o, int j, int k, const G &f) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    const int       i = 2 * t + P;
+    if (!alive[e]) return;
+    box::unroll3<0, F>([&](auto m) {
+      constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
+      const ptrdiff_t q = o + s.template place<P, x>(y, z), p = o + s.template place<P, -x>(-y, -z);
+      if (is_strong(s.a[(M + 1) * s.plane + e], e, q)) f(q, true, is_own(i + x, j + y, k + z));
+      if (is_strong(s.a[(M + 1) * s.plane + p], e, p)) f(p, false, is_own(i - x, j - y, k - z));
+    });
+  }
+};
+
+template <class T, int F> struct Unite {
+  Strong<T, F> strong;
+  int         *up;
+  uint8_t     *tied; // to any node
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e   = o + P * (ptrdiff_t)strong.s.half;
+    bool            any = false;
+    strong.template each<P>(t, o, j, k, [&](ptrdiff_t q, bool ahead, bool own) {
+      any = true;
+      if (ahead && own) unite(up, (int)e, (int)q);
+    });
+    tied[e] = any;
+  }
+};
+struct Root {
+  const uint8_t *tied;
+  int           *up, *count;
+  HD void        operator()(int p) const { count[p] = tied[p] && !up[p]; }
+};
+struct NumberSets {
+  const uint8_t *tied;
+  int           *up;
+  const int     *before; // roots
+  int            others; // roots of processes before this one
+  double        *number; // as ghosts are told numbers
+  HD void        operator()(int p) const { number[p] = tied[p] ? 1. + others + before[root_of(up, p)] : 0; }
+};
+// Pairs of numbers that strong couplings with ghosts tie together: is there one at the node; and all of them.
+template <class T, int F> struct FindPairs {
+  Strong<T, F>  strong;
+  const double *number;
+  uint8_t      *any;
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e     = o + P * (ptrdiff_t)strong.s.half;
+    bool            found = false;
+    strong.template each<P>(t, o, j, k, [&](ptrdiff_t q, bool ahead, bool own) {
+      found = found || (ahead && !own && number[q] != number[e]);
+    });
+    any[e] = found;
+  }
+};
+template <class T, int F> struct TakePairs {
+  Strong<T, F>   strong;
+  const double  *number;
+  const uint8_t *any;
+  const int     *before; // nodes with pairs
+  int           *pairs;  // F of each of them; 0 where there are less
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)strong.s.half;
+    if (!any[e]) return;
+    int *to = pairs + 2 * (ptrdiff_t)F * before[e];
+    strong.template each<P>(t, o, j, k, [&](ptrdiff_t q, bool ahead, bool own) {
+      if (!ahead || own || number[q] == number[e]) return;
+      *to++ = (int)number[e];
+      *to++ = (int)number[q];
+    });
+  }
+};
+struct Join {
+  const int    *joined;
+  const double *number;
+  int          *label;
+  HD void       operator()(int p) const { label[p] = joined[(int)number[p]]; }
+};
+
+// The pairs of this process, two numbers each.
+template <class T> std::vector<int> pairs_of(const Level<T> &l, const Buffer<double> &number, Buffer<uint8_t> &flags)
+{
+  const int        n = (int)l.layout.size();
+  Buffer<int>      before, found;
+  std::vector<int> pairs;
+  flags.zero();
+  with_operator(l, [&](auto s) {
+    constexpr int                    F = decltype(s)::kept;
+    const Strong<T, F>               strong{s, l.alive.data(), l.own};
+    box::for_nodes(l.exec, l.layout, l.own, FindPairs<T, F>{strong, number.data(), flags.data()});
+    count_flags(l.exec, n, flags, before);
+    const int nodes = last_of(l.exec, {&before})[0];
+    if (!nodes) return;
+    found.resize((int)(2 * F) * Extent{(size_t)nodes, l.exec.space});
+    box::for_nodes(l.exec, l.layout, l.own,
+                   TakePairs<T, F>{strong, number.data(), flags.data(), before.data(), found.data()});
+    pairs.resize(found.size());
+    copy(found.data(), l.exec.space, pairs.data(), Space::host, pairs.size());
+  });
+  size_t kept = 0;
+  for (size_t k = 0; k + 1 < pairs.size(); k += 2)
+    if (pairs[k]) pairs[kept] = pairs[k], pairs[kept + 1] = pairs[k + 1], kept += 2;
+  pairs.resize(kept);
+  return pairs;
+}
+
+// The least number of each set, by the pairs of all processes.
+std::vector<int> join_pairs(const Comm &comm, bool shared, int total, std::vector<int> pairs)
+{
+  if (!shared) {
+    int processes = 1;
+    MPI_Comm_size(comm, &processes);
+    std::vector<int> all, sizes((size_t)processes, 0), starts((size_t)processes, 0);
+    const int        mine = (int)pairs.size();
+    MPI_Allgather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm);
+    for (size_t r = 1; r < sizes.size(); ++r) starts[r] = starts[r - 1] + sizes[r - 1];
+    all.resize((size_t)(starts.back() + sizes.back()));
+    MPI_Allgatherv(pairs.data(), mine, MPI_INT, all.data(), sizes.data(), starts.data(), MPI_INT, comm);
+    pairs.swap(all);
+  }
+  Sets             sets((size_t)total + 1);
+  std::vector<int> least((size_t)total + 1);
+  for (size_t k = 0; k + 1 < pairs.size(); k += 2) sets.join(pairs[k], pairs[k + 1]);
+  for (int c = 0; c <= total; ++c) least[(size_t)c] = sets.root(c);
+  return least;
+}
+
+} // namespace
+
+template <class T> int find_components(const Level<T> &l, const Comm &comm, Buffer<int> &labels)
+{
+  const Extent    all{l.layout.size(), l.exec.space};
+  const int       n = (int)all.n;
+  Buffer<int>     up(all), before(Extent{all.n + 1, all.space});
+  Buffer<uint8_t> tied(all);
+  Buffer<double>  number(all);
+  int             others = 0, rank = 0;
+  with_operator(l, [&](auto s) {
+    constexpr int F = decltype(s)::kept;
+    box::for_nodes(l.exec, l.layout, l.own,
+                   Unite<T, F>{{s, l.alive.data(), l.own}, up.data(), tied.data()});
+  });
+  for_each(l.exec, n, Root{tied.data(), up.data(), before.data()});
+  int total = scan(l.exec, n, before);
+  if (!l.shared) {
+    const int mine = total;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Exscan(&mine, &others, 1, MPI_INT, MPI_SUM, comm);
+    if (!rank) others = 0;
+    MPI_Allreduce(&mine, &total, 1, MPI_INT, MPI_SUM, comm);
+  }
+  if (!total) return 0;
+  for_each(l.exec, n, NumberSets{tied.data(), up.data(), before.data(), others, number.data()});
+  const_cast<Level<T> &>(l).halo.exchange(number.data());
+  const Buffer<int> joined = copy_to(l.exec.space, join_pairs(comm, l.shared, total, pairs_of(l, number, tied)));
+  labels.resize(all);
+  for_each(l.exec, n, Join{joined.data(), number.data(), labels.data()});
+  return total;
+}
+
+template int find_components(const Level<double> &, const Comm &, Buffer<int> &);
+template int find_components(const Level<float> &, const Comm &, Buffer<int> &);
+
+} // namespace tessera::rrb::three
