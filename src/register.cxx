@@ -12,7 +12,7 @@
 PetscLogEvent tessera::event_rrb_read, tessera::event_rrb_factor, tessera::event_rrb_sweep, tessera::event_rrb_multiply;
 PetscLogEvent tessera::event_vipmg_setup, tessera::event_vipmg_cycle;
 PetscLogEvent tessera::event_densegs_setup, tessera::event_densegs_apply, tessera::event_vipgs_solve;
-PetscLogEvent tessera::event_auxamg_grids, tessera::event_auxamg_numbers, tessera::event_auxamg_apply;
+PetscLogEvent tessera::event_auxamg_grids, tessera::event_auxamg_numeric, tessera::event_auxamg_apply;
 
 static PetscBool initialized = PETSC_FALSE;
 static PetscBool cited_tessera = PETSC_FALSE, cited_rrb = PETSC_FALSE, cited_auxamg = PETSC_FALSE,
@@ -100,7 +100,7 @@ PetscErrorCode TesseraInitializePackage(void)
   PetscCall(PetscLogEventRegister("VIPMGSetUp", SNES_CLASSID, &tessera::event_vipmg_setup));
   PetscCall(PetscLogEventRegister("VIPMGCycles", SNES_CLASSID, &tessera::event_vipmg_cycle));
   PetscCall(PetscLogEventRegister("AuxAMGGrids", PC_CLASSID, &tessera::event_auxamg_grids));
-  PetscCall(PetscLogEventRegister("AuxAMGOperators", PC_CLASSID, &tessera::event_auxamg_numbers));
+  PetscCall(PetscLogEventRegister("AuxAMGOperators", PC_CLASSID, &tessera::event_auxamg_numeric));
   PetscCall(PetscLogEventRegister("PCApply_AuxAMG", PC_CLASSID, &tessera::event_auxamg_apply));
   PetscCall(PetscRegisterFinalize(TesseraFinalizePackage));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -79,7 +79,7 @@ template <class H> Complexity ComplexityOf(const H &h)
 // on all processes.
 template <class H> std::vector<std::string> Doubts(const PC_AuxAMG *, const H &);
 
-extern PetscLogEvent event_auxamg_grids, event_auxamg_numbers, event_auxamg_apply;
+extern PetscLogEvent event_auxamg_grids, event_auxamg_numeric, event_auxamg_apply;
 PetscErrorCode       PCCreate_AuxAMG(PC);
 PetscErrorCode       SetUpAuxAMG(PC); // pcauxamg_setup.cxx
 PetscErrorCode       CiteAuxAMG();

@@ -26,7 +26,7 @@ static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
     const tessera::Complexity c = tessera::ComplexityOf(h);
     info->grids                 = (PetscInt)h.levels().size();
     info->exact                 = h.coarsest().n;
-    info->dirichlet             = (PetscInt)h.fixed();
+    info->dirichlet             = (PetscInt)h.constrained();
     info->unknowns              = h.levels()[0].nodes * (PetscReal)a->bs;
     info->grid_complexity       = c.grid;
     info->operator_complexity   = c.entries;

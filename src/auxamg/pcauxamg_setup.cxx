@@ -181,10 +181,10 @@ static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, b
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(tessera::event_auxamg_numbers, pc, 0, 0, 0));
+  PetscCall(PetscLogEventBegin(tessera::event_auxamg_numeric, pc, 0, 0, 0));
   TesseraCallCXX(WithHierarchy(a, [&](auto &h) { *unchanged = h.refresh(rows, *failure); }));
   if (*unchanged) PetscCall(LogProducts(a));
-  PetscCall(PetscLogEventEnd(tessera::event_auxamg_numbers, pc, 0, 0, 0));
+  PetscCall(PetscLogEventEnd(tessera::event_auxamg_numeric, pc, 0, 0, 0));
   if (!*unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows than before: the grids are made anew\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -113,15 +113,15 @@ template <int W> struct FactorBand {
     // d: diagonals before elimination
     double *const s = block.shared, *const d = s + ring * (W + 1), *const perhaps = d + ring;
     auto          at = [&](int i) { return s + i % ring * (W + 1); };
-    int           there = 0;
+    int           loaded = 0;
     block.each(0, 1, 0, 1, [&](int, int) { *perhaps = 0; });
     for (int i = 0; i < n; i += pivots) {
       if (i % read == 0) { // zero beyond the last row
         const int to = i + read + reach;
-        block.each(there * (W + 1), to * (W + 1), 0, 1,
+        block.each(loaded * (W + 1), to * (W + 1), 0, 1,
                    [&](int k, int) { s[k % (ring * (W + 1))] = k < n * (W + 1) ? a[k] : 0; });
-        block.each(there, to, 0, 1, [&](int k, int) { d[k % ring] = k < n ? a[(ptrdiff_t)k * (W + 1)] : 0; });
-        there = to;
+        block.each(loaded, to, 0, 1, [&](int k, int) { d[k % ring] = k < n ? a[(ptrdiff_t)k * (W + 1)] : 0; });
+        loaded = to;
         block.sync();
       }
       double p[pivots][pivots], inverse[pivots], before[pivots];
@@ -176,8 +176,8 @@ template <int W> struct FactorBand {
         for (int k = 0; k < W && k < i; ++k)
           e += l.row[(ptrdiff_t)i * W + k] * l.row[(ptrdiff_t)i * W + k] * l.error[i - 1 - k];
         l.error[i]        = e;
-        const double most = e < 1e-6 * before ? e : 1e-6 * before;
-        if (!first && !good(pivot, before) && !(before >= 0 && pivot >= -most)) first = i + 1;
+        const double tolerance = e < 1e-6 * before ? e : 1e-6 * before;
+        if (!first && !good(pivot, before) && !(before >= 0 && pivot >= -tolerance)) first = i + 1;
       }
       if (first) *failed = first;
     });

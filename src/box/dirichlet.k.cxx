@@ -19,13 +19,13 @@ template <class T> std::vector<T> get(const Buffer<T> &from)
   return to;
 }
 
-struct Numbers { // of the own nodes
+struct Numbering { // of the own nodes
   int            x0, y0;
   ptrdiff_t      nx;
   HD int         x(ptrdiff_t node) const { return x0 + (int)(node % nx); }
   HD int         y(ptrdiff_t node) const { return y0 + (int)(node / nx); }
 };
-Numbers numbers(const Box &own) { return {own.x0, own.y0, own.x1 - own.x0}; }
+Numbering numbering(const Box &own) { return {own.x0, own.y0, own.x1 - own.x0}; }
 
 // The lists of this file are short beside the grid (the rim of a domain): one element a thread.
 template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kernel)
@@ -35,7 +35,7 @@ template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kern
 
 // 32 B a coupling, 32 B a node
 template <class V> struct SubtractKernel {
-  Numbers          at;
+  Numbering          at;
   const ptrdiff_t *nodes, *start, *dirichlet;
   const double    *value;
   const V         *field;
@@ -50,7 +50,7 @@ template <class V> struct SubtractKernel {
 };
 
 struct ColumnKernel {
-  Numbers          at;
+  Numbering          at;
   const ptrdiff_t *start, *node;
   const double    *value;
   View<double>     b;
@@ -78,7 +78,7 @@ struct SolveKernel {
 };
 
 struct BlackKernel {
-  Numbers          at;
+  Numbering          at;
   const ptrdiff_t *rows;
   const double    *inverse;
   View<double>     r, x;
@@ -140,7 +140,7 @@ template <class V>
 void dirichlet_subtract(const Exec &exec, const Box &own, const DirichletCouplings &d, V *field, const View<V> &b)
 {
   each(exec, d.nodes.size(),
-       SubtractKernel<V>{numbers(own), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.value.data(), field, b});
+       SubtractKernel<V>{numbering(own), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.value.data(), field, b});
 }
 
 template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, double *, const View<double> &);
@@ -181,7 +181,7 @@ void dirichlet_transpose(const Exec &exec, const Box &own, DirichletCouplings &d
 {
   if (d.column_value.size() != d.value.size()) by_columns(exec.space, own, d);
   each(exec, d.columns.size(),
-       ColumnKernel{numbers(own), d.column_start.data(), d.column_node.data(), d.column_value.data(), b,
+       ColumnKernel{numbering(own), d.column_start.data(), d.column_node.data(), d.column_value.data(), b,
                     d.column_sum.data()});
   field.zero();
   each(exec, d.columns.size(), PutKernel{d.columns.data(), d.column_sum.data(), field.data()});
@@ -195,7 +195,7 @@ void dirichlet_solve(const Exec &exec, const DirichletCouplings &d, const double
 void dirichlet_solve_black(const Exec &exec, const Box &own, const DirichletCouplings &d, const View<double> &r,
                            const View<double> &x)
 {
-  each(exec, d.rows.size(), BlackKernel{numbers(own), d.rows.data(), d.inverse.data(), r, x});
+  each(exec, d.rows.size(), BlackKernel{numbering(own), d.rows.data(), d.inverse.data(), r, x});
 }
 
 void dirichlet_add(const Exec &exec, const Box &own, const View<double> &x, const View<double> &y)

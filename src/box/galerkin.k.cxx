@@ -59,10 +59,10 @@ template <int S, int NINE = -1, bool MADE = false> struct Around {
   template <int CX, int CY, size_t... N> HD double entry(ptrdiff_t p, ptrdiff_t r, std::index_sequence<N...>) const
   {
     double v = 0;
-    ((v += share<(int)N % 3 - 1, (int)N / 3 - 1, CX, CY>(p, r)), ...);
+    ((v += contribution<(int)N % 3 - 1, (int)N / 3 - 1, CX, CY>(p, r)), ...);
     return v;
   }
-  template <int DX, int DY, int CX, int CY> HD double share(ptrdiff_t p, ptrdiff_t r) const
+  template <int DX, int DY, int CX, int CY> HD double contribution(ptrdiff_t p, ptrdiff_t r) const
   {
     // out of the row's reach
     if constexpr (2 * CX - DX > 2 || 2 * CX - DX < -2 || 2 * CY - DY > 2 || 2 * CY - DY < -2) return 0;

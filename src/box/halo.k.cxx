@@ -29,12 +29,12 @@ Halo::Halo(const Grid &grid, Space space, int layers) : comm_(grid.comm), space_
       for_images(ghost.y0, ghost.y1, grid.ny, grid.periodic_y, [&](int ky) {
         for_images(ghost.x0, ghost.x1, grid.nx, grid.periodic_x, [&](int kx) {
           if (r == grid.rank && !kx && !ky) return;
-          const Box there = intersect(shifted(owner, kx, ky), ghost);
-          if (there.empty()) return;
+          const Box overlap = intersect(shifted(owner, kx, ky), ghost);
+          if (overlap.empty()) return;
           if (r == grid.rank) {
-            if (sending) self_.push_back({shifted(there, -kx, -ky), there});
-          } else if (sending) peer.send.push_back(shifted(there, -kx, -ky));
-          else peer.recv.push_back(there);
+            if (sending) self_.push_back({shifted(overlap, -kx, -ky), overlap});
+          } else if (sending) peer.send.push_back(shifted(overlap, -kx, -ky));
+          else peer.recv.push_back(overlap);
         });
       });
     };
@@ -161,13 +161,13 @@ Gather::Gather(const Grid &grid, Space space) : comm_(grid.comm), rank_(grid.ran
 
 double *Gather::global()
 {
-  if (peers_there_) return exchange_directly();
-  const bool there = local_.space() == Space::cuda;
-  double    *local = there ? (double *)local_pinned_.data() : local_.data(),
-         *global   = there ? (double *)global_pinned_.data() : global_.data();
-  if (there) device::copy_to_host(local, local_.data(), local_.bytes());
+  if (peers_device_) return exchange_directly();
+  const bool on_device = local_.space() == Space::cuda;
+  double    *local = on_device ? (double *)local_pinned_.data() : local_.data(),
+         *global   = on_device ? (double *)global_pinned_.data() : global_.data();
+  if (on_device) device::copy_to_host(local, local_.data(), local_.bytes());
   MPI_Allgatherv(local, counts_[rank_], MPI_DOUBLE, global, counts_.data(), displacements_.data(), MPI_DOUBLE, comm_);
-  if (there) device::copy_from_host(global_.data(), global, global_.bytes());
+  if (on_device) device::copy_from_host(global_.data(), global, global_.bytes());
   return global_.data();
 }
 

@@ -42,8 +42,8 @@ void Halo::list()
     to.resize({from.size(), Space::cuda});
     if (!from.empty()) device::copy_from_host(to.data(), from.data(), to.bytes());
   };
-  to_device(own, own_there_);
-  to_device(ghost, ghost_there_);
+  to_device(own, own_device_);
+  to_device(ghost, ghost_device_);
   device::synchronize(); // the tables' originals end here
   reserve((size_t)std::max(out[15], in[15]));
 }
@@ -63,25 +63,25 @@ void Halo::join(const std::shared_ptr<Peers> &peers)
     uint64_t flag, message, slot;
   };
   const size_t n = peers_.size();
-  if (!n || n > Meeting::most) return; // the same for all: join() is asked for where there are few processes
+  if (!n || n > Meeting::max_others) return; // the same for all: join() is asked for where there are few processes
   std::vector<Card> mine(n), theirs(n);
-  peers_there_ = peers;
+  peers_device_ = peers;
   meeting_        = Meeting();
   meeting_.others = (int)n;
   meeting_.count  = (unsigned *)peers->take(64);
   requests_.resize(std::max(requests_.size(), 2 * n));
   for (size_t i = 0; i < n; ++i) {
     const size_t slot = slot_bytes(count_values(mask_all, peers_[i].recv));
-    meeting_.here[i]  = (unsigned *)peers->take(64);
+    meeting_.local[i]  = (unsigned *)peers->take(64);
     starts_[i].in      = peers->take(2 * slot);
     starts_[i].in_slot = (ptrdiff_t)slot;
-    mine[i]            = {peers->place((char *)meeting_.here[i]), peers->place(starts_[i].in), slot};
+    mine[i]            = {peers->place((char *)meeting_.local[i]), peers->place(starts_[i].in), slot};
     MPI_Irecv(&theirs[i], sizeof(Card), MPI_BYTE, peers_[i].rank, comm_.tag, comm_, &requests_[i]);
     MPI_Isend(&mine[i], sizeof(Card), MPI_BYTE, peers_[i].rank, comm_.tag, comm_, &requests_[n + i]);
   }
   MPI_Waitall((int)(2 * n), requests_.data(), MPI_STATUSES_IGNORE);
   for (size_t i = 0; i < n; ++i) {
-    meeting_.there[i]   = (unsigned *)peers->find(peers_[i].rank, theirs[i].flag);
+    meeting_.remote[i]   = (unsigned *)peers->find(peers_[i].rank, theirs[i].flag);
     starts_[i].out      = peers->find(peers_[i].rank, theirs[i].message);
     starts_[i].out_slot = (ptrdiff_t)theirs[i].slot;
   }
@@ -92,9 +92,9 @@ void Halo::join(const std::shared_ptr<Peers> &peers)
 
 void Halo::reserve(size_t values)
 {
-  if (values <= send_there_.size()) return;
-  send_there_.resize({values, Space::cuda});
-  recv_there_.resize({values, Space::cuda});
+  if (values <= send_device_.size()) return;
+  send_device_.resize({values, Space::cuda});
+  recv_device_.resize({values, Space::cuda});
   send_pinned_.resize(values * sizeof(double));
   recv_pinned_.resize(values * sizeof(double));
 }
@@ -159,19 +159,19 @@ template <class T> void Halo::exchange_directly(const View<T> &v, int mask)
 {
   const Exec exec{Space::cuda};
   forall(exec, {0, longest_, 0, 4 * (int)own_longest_.size()},
-         Direct<T, true>{v, own_there_.data(), places_.data(), meeting_.count, mask});
+         Direct<T, true>{v, own_device_.data(), places_.data(), meeting_.count, mask});
   forall(exec, {0, 1, 0, 1}, Meet{meeting_});
-  forall(exec, {0, longest_, 0, (int)ghost_there_.size()},
-         Direct<T, false>{v, ghost_there_.data(), places_.data(), meeting_.count, mask});
+  forall(exec, {0, longest_, 0, (int)ghost_device_.size()},
+         Direct<T, false>{v, ghost_device_.data(), places_.data(), meeting_.count, mask});
 }
 
 // The same on the device: a kernel packs each field, another one unpacks it. Several ghost nodes may be images of one
 // own node, so sums go box by box. Messages lie field after field, in each peer after peer.
 template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count, bool reverse)
 {
-  if (peers_there_ && count == 1 && !reverse) return exchange_directly(fields->v, fields->mask);
+  if (peers_device_ && count == 1 && !reverse) return exchange_directly(fields->v, fields->mask);
   const Exec exec{Space::cuda};
-  const int  own = (int)own_longest_.size(), selves = (int)self_.size(), ghosts = (int)ghost_there_.size() / 4;
+  const int  own = (int)own_longest_.size(), selves = (int)self_.size(), ghosts = (int)ghost_device_.size() / 4;
   using Kernel   = Transfer<T>;
   size_t out = 0, in = 0;
   for (int f = 0; f < count; ++f)
@@ -180,23 +180,23 @@ template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count,
       in += count_values(fields[f].mask, reverse ? p.send : p.recv);
     }
   reserve(std::max(out, in));
-  T *send = (T *)send_there_.data(), *recv = (T *)recv_there_.data();
+  T *send = (T *)send_device_.data(), *recv = (T *)recv_device_.data();
   for (int f = 0; f < count; ++f) {
     const auto [v, mask] = fields[f];
     if (reverse) {
       for (int i = 0; i < selves; ++i)
         forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
-               Kernel{v, own_there_.data(), recv, mask, Way::add});
-      forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_there_.data(), send, mask, Way::pack});
-    } else forall(exec, {0, longest_, 0, 4 * own}, Kernel{v, own_there_.data(), send, mask, Way::pack});
+               Kernel{v, own_device_.data(), recv, mask, Way::add});
+      forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_device_.data(), send, mask, Way::pack});
+    } else forall(exec, {0, longest_, 0, 4 * own}, Kernel{v, own_device_.data(), send, mask, Way::pack});
     for (Peer &p : peers_) send += count_values(mask, reverse ? p.recv : p.send);
   }
   if (peers_.empty()) return;
-  const bool there = gpu_aware && !device::failed(); // the memory of a device that has failed is no place for messages
-  char      *from  = (char *)(there ? (void *)send_there_.data() : send_pinned_.data()),
-       *to         = (char *)(there ? (void *)recv : recv_pinned_.data());
-  if (there || !out) device::synchronize(); // also: what came before is taken
-  else device::copy_to_host(from, send_there_.data(), out * sizeof(T));
+  const bool direct = gpu_aware && !device::failed(); // the memory of a device that has failed is no place for messages
+  char      *from  = (char *)(direct ? (void *)send_device_.data() : send_pinned_.data()),
+       *to         = (char *)(direct ? (void *)recv : recv_pinned_.data());
+  if (direct || !out) device::synchronize(); // also: what came before is taken
+  else device::copy_to_host(from, send_device_.data(), out * sizeof(T));
   requests_.resize(2 * peers_.size() * (size_t)count);
   int k = 0;
   for (int f = 0; f < count; ++f)
@@ -212,14 +212,14 @@ template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count,
       from += n;
     }
   MPI_Waitall(k, requests_.data(), MPI_STATUSES_IGNORE);
-  if (!there && in) device::copy_from_host(recv, recv_pinned_.data(), in * sizeof(T));
+  if (!direct && in) device::copy_from_host(recv, recv_pinned_.data(), in * sizeof(T));
   for (int f = 0; f < count; ++f) {
     const auto [v, mask] = fields[f];
-    if (!reverse) forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_there_.data(), recv, mask, Way::put});
+    if (!reverse) forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_device_.data(), recv, mask, Way::put});
     else
       for (int i = selves; i < own; ++i)
         forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
-               Kernel{v, own_there_.data(), recv, mask, Way::add});
+               Kernel{v, own_device_.data(), recv, mask, Way::add});
     for (Peer &p : peers_) recv += count_values(mask, reverse ? p.send : p.recv);
   }
 }
@@ -230,10 +230,10 @@ namespace {
 
 struct Spread { // value i to process j; the second slot is so many values on
   const double    *local;
-  double *const   *there;
+  double *const   *remote;
   const unsigned  *meetings;
   ptrdiff_t        slot;
-  HD void          operator()(int i, int j) const { there[j][(*meetings & 1) * slot + i] = local[i]; }
+  HD void          operator()(int i, int j) const { remote[j][(*meetings & 1) * slot + i] = local[i]; }
 };
 struct Collect {
   const double   *here;
@@ -251,26 +251,26 @@ void Gather::join(const std::shared_ptr<Peers> &peers)
 {
   const int             n = (int)counts_.size();
   std::vector<uint64_t> mine((size_t)n + 1), theirs(mine.size() * (size_t)n);
-  std::vector<double *> there((size_t)n);
-  peers_there_ = peers;
+  std::vector<double *> remote((size_t)n);
+  peers_device_ = peers;
   meeting_        = Meeting();
   meeting_.others = n - 1;
   meeting_.count  = (unsigned *)peers->take(64);
   for (int r = 0, k = 0; r < n; ++r) {
     char *const flag = peers->take(64);
     mine[(size_t)r]  = peers->place(flag);
-    if (r != rank_) meeting_.here[k++] = (unsigned *)flag;
+    if (r != rank_) meeting_.local[k++] = (unsigned *)flag;
   }
   here_           = (double *)peers->take(2 * slot_bytes(global_.size()));
   mine[(size_t)n] = peers->place((char *)here_);
   MPI_Allgather(mine.data(), n + 1, MPI_UINT64_T, theirs.data(), n + 1, MPI_UINT64_T, comm_);
   for (int r = 0, k = 0; r < n; ++r) {
     const uint64_t *const of = &theirs[(size_t)r * mine.size()];
-    there[(size_t)r]         = (double *)peers->find(r, of[n]) + displacements_[(size_t)rank_];
-    if (r != rank_) meeting_.there[k++] = (unsigned *)peers->find(r, of[rank_]);
+    remote[(size_t)r]         = (double *)peers->find(r, of[n]) + displacements_[(size_t)rank_];
+    if (r != rank_) meeting_.remote[k++] = (unsigned *)peers->find(r, of[rank_]);
   }
-  there_.resize({there.size(), Space::cuda});
-  device::copy_from_host(there_.data(), there.data(), there_.bytes());
+  remote_.resize({remote.size(), Space::cuda});
+  device::copy_from_host(remote_.data(), remote.data(), remote_.bytes());
   device::synchronize();
 }
 
@@ -279,7 +279,7 @@ double *Gather::exchange_directly()
   const Exec      exec{Space::cuda};
   const ptrdiff_t slot = (ptrdiff_t)(slot_bytes(global_.size()) / sizeof(double));
   forall(exec, {0, counts_[(size_t)rank_], 0, (int)counts_.size()},
-         Spread{local_.data(), there_.data(), meeting_.count, slot});
+         Spread{local_.data(), remote_.data(), meeting_.count, slot});
   forall(exec, {0, 1, 0, 1}, Meet{meeting_});
   forall(exec, {0, (int)global_.size() - 1, 0, 1}, Collect{here_, meeting_.count, slot, global_.data()});
   return global_.data();

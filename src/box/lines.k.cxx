@@ -154,11 +154,11 @@ template <int P, int S, class T> struct SolveX {
 template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView<double> &A, const Grid &grid,
                                              Lines direction, double tiny)
 {
-  const bool there = exec.space == Space::cuda;
+  const bool on_device = exec.space == Space::cuda;
   place(grid, direction, exec.space);
-  if (there && (ring_ || !separators_)) return factor_parts(A, tiny, nullptr);
-  if (!there) factor_on_host(exec, A, tiny);
-  if (separators_) setup_separators(exec, there, A, tiny);
+  if (on_device && (ring_ || !separators_)) return factor_parts(A, tiny, nullptr);
+  if (!on_device) factor_on_host(exec, A, tiny);
+  if (separators_) setup_separators(exec, on_device, A, tiny);
 }
 
 // L D L' of this process's part of the lines, without the separators.

@@ -127,9 +127,9 @@ template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction, 
 }
 
 template <class T>
-void LineSolver<T>::setup_separators(const Exec &exec, bool there, const StencilView<double> &A, double tiny)
+void LineSolver<T>::setup_separators(const Exec &exec, bool on_device, const StencilView<double> &A, double tiny)
 {
-  make_separators(there);
+  make_separators(on_device);
   const bool x = direction_ == lines_x;
   const int  first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1;
   const int  line0 = x ? own_.y0 : own_.x0;
@@ -137,10 +137,10 @@ void LineSolver<T>::setup_separators(const Exec &exec, bool there, const Stencil
   // one's diagonal
   Buffer<double>     &mine = ends_;
   std::vector<double> all((size_t)4 * count_ * ranks_ + 1);
-  double *const       ends = there ? there_.data() : mine.data();
+  double *const       ends = on_device ? ends_device_.data() : mine.data();
   const Couplings     couple{A, OnLine{x}, left_neighbour_, separator_, first, last, line0, couplings_.data(), ends};
   forall(exec, {0, count_, 0, 1}, couple);
-  if (there) {
+  if (on_device) {
     const View<T> L = view(left_), R = view(right_);
     factor_parts(A, tiny, ends);
     if (!interior_.empty()) {
@@ -149,7 +149,7 @@ void LineSolver<T>::setup_separators(const Exec &exec, bool there, const Stencil
         if (separator_) solve_parts(A, parity, R, R, 2);
       }
     }
-    copy(there_, mine);
+    copy(ends_device_, mine);
   } else if (last >= first) solve_couplings(A, tiny);
   if (ranks_ > 1) MPI_Allgather(mine.data(), 4 * count_, MPI_DOUBLE, all.data(), 4 * count_, MPI_DOUBLE, comm_);
   else std::copy(mine.data(), mine.data() + 4 * count_, all.begin());
@@ -157,17 +157,17 @@ void LineSolver<T>::setup_separators(const Exec &exec, bool there, const Stencil
 }
 
 // Zeroed memory of what belongs to the separators.
-template <class T> void LineSolver<T>::make_separators(bool there)
+template <class T> void LineSolver<T>::make_separators(bool on_device)
 {
   const Extent n = layout_.elements(4);
   if (left_.size() != n || couplings_.size() != (size_t)2 * count_ + 1) {
     left_.resize(n);
     right_.resize(n);
     reduced_.resize((size_t)3 * separators_ * count_ + 1);
-    couplings_.resize(Extent{(size_t)2 * count_ + 1, there ? Space::cuda : Space::host});
+    couplings_.resize(Extent{(size_t)2 * count_ + 1, on_device ? Space::cuda : Space::host});
     ends_.resize((size_t)4 * count_ + 1);
     all_.resize((size_t)2 * count_ * ranks_ + 1);
-    if (there) there_.resize(Extent{(size_t)4 * count_ + 1, Space::cuda});
+    if (on_device) ends_device_.resize(Extent{(size_t)4 * count_ + 1, Space::cuda});
   }
   left_.zero();
   right_.zero();
@@ -264,7 +264,7 @@ template <class T> void LineSolver<T>::factor_reduced(const double *diagonal, do
 template <class T>
 void LineSolver<T>::join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
 {
-  const bool   along_x = direction_ == lines_x, there = exec.space == Space::cuda;
+  const bool   along_x = direction_ == lines_x, on_device = exec.space == Space::cuda;
   const int    first = along_x ? interior_.x0 : interior_.y0, last = (along_x ? interior_.x1 : interior_.y1) - 1;
   const int    line0 = along_x ? own_.y0 : own_.x0, start = (line0 ^ parity) & 1,
             lines = count_ > start ? (count_ - start + 1) / 2 : 0;
@@ -279,11 +279,11 @@ void LineSolver<T>::join(const Exec &exec, const StencilView<T> &A, int parity, 
       else forall(exec, quarter_box(nodes, q), RightHandSide<Q, S, lines_y, T>{A, b, x});
     });
   }
-  double *const left = ends_.data(), *const ends = there ? there_.data() : left;
+  double *const left = ends_.data(), *const ends = on_device ? ends_device_.data() : left;
   forall(exec, {0, lines, 0, 1},
          Ends<T>{x, on, left_neighbour_, separator_, first, last, line0 + start, couplings_.data() + 2 * start, ends,
                  ends + lines});
-  if (there && lines) device::copy_to_host(left, ends, (size_t)2 * lines * sizeof(double));
+  if (on_device && lines) device::copy_to_host(left, ends, (size_t)2 * lines * sizeof(double));
   double *all = all_.data();
   if (ranks_ > 1) MPI_Allgather(left, 2 * lines, MPI_DOUBLE, all, 2 * lines, MPI_DOUBLE, comm_);
   else std::copy(left, left + 2 * lines, all);
@@ -318,7 +318,7 @@ void LineSolver<T>::join(const Exec &exec, const StencilView<T> &A, int parity, 
     left[k]         = left_neighbour_ ? v[(size_t)on_left * lines + k] : 0;
     left[lines + k] = separator_ ? v[(size_t)mine_ * lines + k] : 0;
   }
-  if (there && lines) device::copy_from_host(ends, left, (size_t)2 * lines * sizeof(double));
+  if (on_device && lines) device::copy_from_host(ends, left, (size_t)2 * lines * sizeof(double));
   const int own_last = last + (separator_ ? 1 : 0);
   forall(exec, along_x ? Box{first, own_last + 1, 0, lines} : Box{0, lines, first, own_last + 1},
          Join<T>{view(left_), view(right_), x, on, separator_, last, line0 + start, ends, ends + lines});

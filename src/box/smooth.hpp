@@ -91,8 +91,8 @@ private:
     return reduced_.data() + ((size_t)kind * separators_ + separator) * count_;
   }
   void          factor_on_host(const Exec &exec, const StencilView<double> &A, double tiny);
-  void          setup_separators(const Exec &exec, bool there, const StencilView<double> &A, double tiny);
-  void          make_separators(bool there);
+  void          setup_separators(const Exec &exec, bool on_device, const StencilView<double> &A, double tiny);
+  void          make_separators(bool on_device);
   void          solve_couplings(const StencilView<double> &A, double tiny);
   void          factor_separators(const double *all, double tiny);
   void          factor_reduced(const double *diagonal, double tiny);
@@ -120,7 +120,7 @@ private:
   bool           ring_ = false;           // on the device: lines that close on this process,
   Buffer<T>        fill_, chain_,
     work_; // couplings with the separator on the left, the separators' factors, and lines under way
-  Buffer<double> there_;                  // ends or values of the separators, of a parity, on the device
+  Buffer<double> ends_device_;                  // ends or values of the separators, of a parity, on the device
 };
 
 } // namespace tessera

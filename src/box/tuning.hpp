@@ -17,7 +17,7 @@ constexpr double amli_condition    = 8;      // auto: AMLI up to this ratio of t
 constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most this many nodes goes to every process,
 constexpr long   redundant_on_device   = 200000; // on the device, from the second grid on
 // exact remainder by default: at most this many band entries per node of the finest grid
-constexpr double remainder_share   = 0.1;
+constexpr double remainder_fraction   = 0.1;
 // a grid of at most so many band entries is solved exactly: coarse grids would take more memory and time
 constexpr double remainder_least   = 100;
 // on the device by default: at most so many nodes; its factors are made one row after the other,
@@ -55,9 +55,9 @@ constexpr double tied           = 1e-6;  // a coupling below this share of the d
 constexpr double tied_sideways  = 0.1;   // a node whose row sum is below this share of its diagonal may interpolate
 constexpr double least_squares  = 0.3;   // weight of the collapsed stencil beside the test vectors
 constexpr double weak_direction = 0.25;  // a direction with less than this share of the other's couplings is weak
-constexpr double weak_share     = 0.02;  // a grid with more such nodes gets lines along the strong direction,
-constexpr double diagonal_share = 0.1;   // one with more nodes whose diagonal couplings differ gets both
-constexpr double mixed_share    = 0.2;   // both directions weak at more nodes: rough coefficients, to be tried
+constexpr double weak_fraction     = 0.02;  // a grid with more such nodes gets lines along the strong direction,
+constexpr double diagonal_fraction = 0.1;   // one with more nodes whose diagonal couplings differ gets both
+constexpr double mixed_fraction    = 0.2;   // both directions weak at more nodes: rough coefficients, to be tried
 constexpr int    trial_steps    = 8;     // steps of CG of the trial, at most
 constexpr double few_jumps      = 0.2;   // jumps at fewer nodes than that are single lines and points
 constexpr double trial_fair     = 20;    // a trial that foretells more iterations has failed

@@ -311,7 +311,7 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   if (!job.flags.wait)
     publish<<<(unsigned)((job.count * height + 255) / 256), 256, 0, (cudaStream_t)device::stream()>>>(job.x, job.slots,
                                                                                                       job.count);
-  device::zero(job.history + r.sweeps, (r.again ? 1 : 2) * sizeof(double));
+  device::zero(job.history + r.sweeps, (r.refresh ? 1 : 2) * sizeof(double));
   cudaLaunchConfig_t   c = {};
   cudaLaunchAttribute  cooperative = {};
   cooperative.id              = cudaLaunchAttributeCooperative;

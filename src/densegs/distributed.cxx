@@ -102,7 +102,7 @@ static void product(const Distributed &d, int from, int to, double *sum)
   }
 }
 
-void share(Distributed &d, const double *x)
+void gather(Distributed &d, const double *x)
 {
   std::vector<int> counts((size_t)d.size);
   for (int r = 0; r < d.size; ++r) counts[(size_t)r] = d.first[(size_t)r + 1] - d.first[(size_t)r];

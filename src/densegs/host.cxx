@@ -87,9 +87,9 @@ template <class T> struct Graph {
     const Sequence &o = order(t.sweep);
     const long      base = (long)t.sweep * panels(), count = done.load(std::memory_order_acquire);
     if (t.after < panels()) { // the last sweep's: there in the same order, or with all of that sweep
-      long there = panels();
-      if (t.sweep && count < base) there = plan.params.order == Order::random ? 0 : count - (base - panels());
-      const int end = (int)std::min<long>(std::min<long>(there, panels()), t.after + limit);
+      long available = panels();
+      if (t.sweep && count < base) available = plan.params.order == Order::random ? 0 : count - (base - panels());
+      const int end = (int)std::min<long>(std::min<long>(available, panels()), t.after + limit);
       if (end <= t.after) return false;
       columns(o, panel(t.panel), t.after, end, t.sum_after);
       t.after = end;

@@ -91,7 +91,7 @@ Reason      interior(const Problem &p, const Params &params, double *answer, dou
                      const Monitor &monitor); // for positive semidefinite A, symmetric or not
 Reason      mprgp(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
-Reason      friction_interior(const Problem &p, int most, double *answer, double *least, Report &report,
+Reason      friction_interior(const Problem &p, int max_factors, double *answer, double *least, Report &report,
                               const Monitor &monitor); // most: factorisations
 bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?
 

@@ -172,7 +172,7 @@ struct HostSweeper {
   {
     std::copy(p.q + first, p.q + first + rows, w + first);
     for (int c = 0; c < contacts; ++c) few.add(d, c, x + (size_t)c * (size_t)d, w + first);
-    share(m, w);
+    gather(m, w);
   }
   // x of a contact, and w of this process's rows after it
   void push(int c, const double *step, double *x, double *w) const
@@ -266,7 +266,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
-  constexpr int       most = 80; // factorisations
+  constexpr int       max_factors = 80; // factorisations
   std::unique_ptr<ContactSweeper> on_device;
   std::unique_ptr<HostSweeper>    on_host;
   if (m.on_device()) on_device.reset(new ContactSweeper(p, params));
@@ -289,7 +289,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (!wait) mark = best;
     if (params.newton && p.friction == Friction::cone && !tried && wait >= 30) {
       tried = true;
-      const int factors = std::min(params.max_factors, report.factors + most);
+      const int factors = std::min(params.max_factors, report.factors + max_factors);
       if (friction_interior(p, factors, answer, &best, report, monitor) == Reason::stopped) return Reason::stopped;
       x.assign(answer, answer + n);
       continue;

@@ -257,22 +257,22 @@ struct Interior {
     const double mu = centre(0), a = advance(mu);
     for (size_t i = 0; i < n; ++i) x[i] += a * dx[i], y[i] += a * dy[i];
     for (size_t c = 0; c < contacts; ++c) normal[c] += a * dnormal[c];
-    const bool most = ridge >= much;
+    const bool at_limit = ridge >= much;
     ridge = a < brief ? std::min(100 * ridge, much) : std::max(0.1 * ridge, little);
-    return a > 1e-10 || !most;
+    return a > 1e-10 || !at_limit;
   }
 };
 
 } // namespace
 
-Reason friction_interior(const Problem &p, int most, double *answer, double *least, Report &report,
+Reason friction_interior(const Problem &p, int max_factors, double *answer, double *least, Report &report,
                          const Monitor &monitor)
 {
   Interior     i(p);
   StallCounter stalls;
   if (!i.system->affordable() || !(i.size > 0)) return Reason::iterating;
   (void)i.measure();
-  for (; report.factors < most; ++report.steps) {
+  for (; report.factors < max_factors; ++report.steps) {
     ++report.factors;
     if (!i.step()) break;
     const double r = i.measure();

@@ -107,7 +107,7 @@ struct Arrays {
 
 // What sweeps have not solved, each on the host with active sets; the arrays are on a device or not, x is where the
 // caller has it.
-static PetscErrorCode Finish(PetscInt n, const Arrays &there, bool device, PetscReal rtol, PetscMemType memory,
+static PetscErrorCode Finish(PetscInt n, const Arrays &arrays, bool device, PetscReal rtol, PetscMemType memory,
                              PetscReal x[], std::vector<double> &residuals, PetscInt *unsolved)
 {
   std::vector<double> own[5];
@@ -117,7 +117,7 @@ static PetscErrorCode Finish(PetscInt n, const Arrays &there, bool device, Petsc
     if (residuals[c] <= rtol) continue;
     for (int k = 0; k < 5; ++k) {
       const size_t  size = (size_t)n * (k ? 1 : (size_t)n);
-      const double *from = there.of[k] + c * size;
+      const double *from = arrays.of[k] + c * size;
       TesseraCallCXX(own[k].resize(size));
       if (device) TesseraCallCXX(tessera::device::copy_to_host(own[k].data(), from, size * sizeof(double)));
       else std::copy(from, from + size, own[k].begin());
@@ -226,8 +226,8 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
     if (device) TesseraCallCXX(tessera::device::copy_to_host(x, v, unknowns * sizeof(double)));
     else TesseraCallCXX(tessera::device::copy_from_host(x, v, unknowns * sizeof(double)));
   }
-  const Arrays there = {{a, b, l, u, v}};
-  PetscCall(Finish(n, there, device, rtol, memory, x, residuals, unsolved));
+  const Arrays arrays = {{a, b, l, u, v}};
+  PetscCall(Finish(n, arrays, device, rtol, memory, x, residuals, unsolved));
   if (residual) std::copy(residuals.begin(), residuals.end(), residual);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,7 +11,7 @@ int Matrix::owner(int row) const
   return (int)(std::upper_bound(starts.begin(), starts.end(), row) - starts.begin()) - 1;
 }
 
-void share(const Matrix &m, double *v)
+void gather(const Matrix &m, double *v)
 {
   if (m.size == 1) return;
   std::vector<int> counts((size_t)m.size);
@@ -121,7 +121,7 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
     }
     c.diagonal = all[1] < n ? all[1] : -1;
     for (int i = 0; i < m.rows(); ++i) m.diagonal[(size_t)(m.first() + i)] = m.a[(m.first() + i) * m.lda + i];
-    share(m, m.diagonal.data());
+    gather(m, m.diagonal.data());
     densegs::Distributed d;
     d.comm  = comm;
     d.rank  = m.rank;
@@ -177,7 +177,7 @@ void multiply(const Matrix &m, const double *q, const double *x, double *w)
   if (m.sparse) multiply_entries(*m.sparse, m.n, x, w);
   else multiply_rows(m, x, w + m.first());
   for (int i = m.first(); i < m.first() + m.rows(); ++i) w[i] += q[i];
-  share(m, w);
+  gather(m, w);
 }
 
 void transposed(const Matrix &m, const double *y, double *w)

@@ -46,7 +46,7 @@ void transposed(const Matrix &m, const double *y, double *w);                 //
 double size_of_diagonal(const Matrix &m);
 bool   sweepable(const Matrix &m); // no zero is on the diagonal
 // every process has its rows of v: they go to all
-void share(const Matrix &m, double *v);
+void gather(const Matrix &m, double *v);
 // The square blocks of `block` unknowns on the diagonal, one after the other, each by columns.
 void blocks(const Matrix &m, int block, std::vector<double> &out);
 

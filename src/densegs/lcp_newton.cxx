@@ -119,10 +119,10 @@ struct ActiveSet {
     }
     return Reason::iterating;
   }
-  Reason proximal(int most); // factorisations
+  Reason proximal(int max_factors); // factorisations
 };
 
-Reason ActiveSet::proximal(int most)
+Reason ActiveSet::proximal(int max_factors)
 {
   const size_t        n = (size_t)p.n;
   std::vector<double> z(n), centre(answer, answer + n), before(n);
@@ -131,14 +131,14 @@ Reason ActiveSet::proximal(int most)
   double           rho = first;
   StallCounter             stalls;
   int              failures = 0;
-  while (report.factors < most) {
+  while (report.factors < max_factors) {
     const double          shift = rho * scale;
     std::set<std::string> seen;
     std::string           old;
     bool                  solved = false;
     ++report.proximal;
     z = centre;
-    for (int k = 0; k < 30 && report.factors < most; ++k) {
+    for (int k = 0; k < 30 && report.factors < max_factors; ++k) {
       measure(z.data(), shift, centre.data());
       const std::string set = sets(z.data(), shift);
       if (set == old) {
@@ -149,7 +149,7 @@ Reason ActiveSet::proximal(int most)
       old = set;
       if (keep(z)) return Reason::stopped;
     }
-    if (!solved && report.factors < most) {
+    if (!solved && report.factors < max_factors) {
       if (rho >= largest || ++failures > 12) return Reason::cycling;
       rho *= 10; // from where it was
       continue;

@@ -114,7 +114,7 @@ struct Sweeper {
     device::copy(plan.x.data(), y.data(), y.bytes());
     for (int k = 0; k < count; ++k) {
       r.first = number;
-      r.again = k > 0;
+      r.refresh = k > 0;
       number += r.sweeps;
       report.sweeps += densegs::sweep(plan, r);
       momentum_device(plan.exec, p.n, plan.lower.data(), plan.upper.data(), plan.x.data(), y.data(), last.data(),
@@ -252,7 +252,7 @@ struct Search {
   }
 };
 
-Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most,
+Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int max_sweeps,
               double *answer, Report &report, const Monitor &monitor)
 {
   std::vector<double> w((size_t)p.n);
@@ -267,7 +267,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
   Search  search{iterate.x, best};
   const std::vector<double> &x = iterate.x;
   const int group = std::max(params.check / iterate.unit, 1);
-  while (report.sweeps < most) {
+  while (report.sweeps < max_sweeps) {
     const int made_before = report.sweeps;
     iterate.sweep(group);
     multiply(p, x.data(), w.data());
@@ -338,3 +338,4 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
 }
 
 } // namespace tessera::lcp
+

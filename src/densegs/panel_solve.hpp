@@ -110,8 +110,8 @@ __device__ __forceinline__ void prepare_triangle(Shared &sh, const Status &statu
 #pragma unroll
   for (int c = 0; c < columns; ++c) {
     const int   v = t / height + c * groups, w = t % height;
-    const bool  fixed = (status.low | status.high) & (1ull << sh.row[v]);
-    sh.inverse[v * pitch + w] = w == v ? 1 : w < v || fixed ? 0 : sh.diagonal[v * height + w];
+    const bool  at_bound = (status.low | status.high) & (1ull << sh.row[v]);
+    sh.inverse[v * pitch + w] = w == v ? 1 : w < v || at_bound ? 0 : sh.diagonal[v * height + w];
   }
 }
 
@@ -154,19 +154,19 @@ __device__ __forceinline__ bool make_inverse(Shared &sh, const Status &status, C
 __device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
 {
   const int u = my_row(), g = my_group();
-  double    behind = 0, fixed = 0;
+  double    behind = 0, at_bound = 0;
   for (int c = 0; c < columns; ++c) {
     const int    v = c * groups + g, r = sh.row[v];
     const double e = sh.diagonal[v * height + u];
     if (v > u) behind = fma(e, own.x[r], behind);
     else if (v < u && ((own.status.low | own.status.high) >> r & 1))
-      fixed = fma(e, own.status.low >> r & 1 ? sh.lower[v] : sh.upper[v], fixed);
+      at_bound = fma(e, own.status.low >> r & 1 ? sh.lower[v] : sh.upper[v], at_bound);
   }
   behind = sum_of_row(behind);
-  fixed  = sum_of_row(fixed);
+  at_bound  = sum_of_row(at_bound);
   if (!g) {
     sh.base[u] -= behind;
-    sh.sum[u] = sh.base[u] - fixed;
+    sh.sum[u] = sh.base[u] - at_bound;
   }
 }
 
@@ -174,19 +174,19 @@ __device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
 // the panel before it, which the inverse is multiplied with. again: the last call was for the same panel and order,
 // so that what depends on these alone is there.
 template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse,
-                                           const T *before = nullptr, bool again = false)
+                                           const T *before = nullptr, bool refresh = false)
 {
   const int t = (int)threadIdx.x, u = my_row(), g = my_group();
   __syncthreads();
   prepare_rows(job, sh, own, p, k);
   const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
   Key         *key   = job.keys + place;
-  const bool   kept  = again && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
+  const bool   kept  = refresh && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
   const bool   made = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low &&
                               key->status.high == own.status.high && (!before || key->joined));
   const bool   fine  = !made || key->usable;
   __syncthreads(); // all have looked before the key changes
-  if (!again) prepare_diagonal(sh, job.tile(p, p));
+  if (!refresh) prepare_diagonal(sh, job.tile(p, p));
   if (inverse && !made) prepare_triangle(sh, own.status);
   double *const saved = job.saved(k, p);
   if (made && !kept) load_inverse(sh, saved);

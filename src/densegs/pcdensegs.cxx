@@ -146,7 +146,7 @@ static PetscErrorCode PCSetUp_DenseGS(PC pc)
 }
 
 // The sweeps, for the right-hand side that plan.q has; `to` lies where they run.
-static PetscErrorCode SweepArray(PC pc, PetscScalar *to, int most, bool zero)
+static PetscErrorCode SweepArray(PC pc, PetscScalar *to, int passes, bool zero)
 {
   PC_DenseGS             *p = (PC_DenseGS *)pc->data;
   tessera::densegs::Plan &plan = p->plan;
@@ -157,9 +157,9 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, int most, bool zero)
   if (p->distributed.size > 1) {
     tessera::densegs::Request r;
     r.q    = plan.q.data();
-    r.sweeps = most;
+    r.sweeps = passes;
     r.zero = zero;
-    if (!zero) tessera::densegs::share(p->distributed, to);
+    if (!zero) tessera::densegs::gather(p->distributed, to);
     TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, r));
     const double *x = p->distributed.x.data() + p->distributed.first[(size_t)p->distributed.rank];
     std::copy(x, x + n, to);
@@ -170,7 +170,7 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, int most, bool zero)
     else TesseraCallCXX(tessera::densegs::load(plan, to, 1, plan.x));
     r.q    = plan.q.data();
     r.x    = plan.x.data();
-    r.sweeps = most;
+    r.sweeps = passes;
     r.zero = zero;
     TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
     TesseraCallCXX(tessera::densegs::store(plan, to));
@@ -187,7 +187,7 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   tessera::densegs::Plan   &plan = p->plan;
   const tessera::Space      space = plan.exec.space;
   const int                 n = plan.panels.n;
-  const int                 most  = (int)sweeps * (order == tessera::densegs::Order::symmetric ? 2 : 1);
+  const int                 passes  = (int)sweeps * (order == tessera::densegs::Order::symmetric ? 2 : 1);
   PetscInt                  unknowns;
   bool                      refused;
 
@@ -202,10 +202,10 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   PetscCall(p->vector.Restore());
   PetscCall(p->vector.Write(y, space, !zero));
   plan.params.order         = order;
-  const PetscErrorCode ierr = SweepArray(pc, p->vector.data(), most, zero), restored = p->vector.Restore();
+  const PetscErrorCode ierr = SweepArray(pc, p->vector.data(), passes, zero), restored = p->vector.Restore();
   // A symmetric sweep costs what one way costs, but for its first half from zero.
   PetscCall(tessera::LogFlops(space, 2. * n * (double)unknowns *
-                                       (order == tessera::densegs::Order::symmetric ? most / 2 : most)));
+                                       (order == tessera::densegs::Order::symmetric ? passes / 2 : passes)));
   PetscCall(PetscLogEventEnd(tessera::event_densegs_apply, pc, b, y, 0));
   PetscCall(ierr);
   PetscCall(restored);
@@ -228,12 +228,12 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec b, Vec y)
 
   PetscFunctionBegin;
   if (!p->failed && p->asymmetry < 0) { // several processes compare their rows at the first transpose
-    double across = 0, mine[2], most[2];
+    double across = 0, mine[2], largest[2];
     TesseraCallCXX(across = tessera::densegs::difference_across(p->distributed));
     mine[0] = p->largest;
     mine[1] = PetscMax(p->difference, across);
-    PetscCallMPI(MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, PetscObjectComm((PetscObject)pc)));
-    p->asymmetry = most[0] > 0 ? most[1] / most[0] : 0;
+    PetscCallMPI(MPI_Allreduce(mine, largest, 2, MPI_DOUBLE, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+    p->asymmetry = largest[0] > 0 ? largest[1] / largest[0] : 0;
   }
   PetscCheck(
     p->failed || p->asymmetry < 1e-12, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,

@@ -36,9 +36,9 @@ PetscErrorCode SparseLU::Create()
   PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, start_.data(), column_.data(), value_.data(), &matrix_));
   PetscCall(MatCreateVecs(matrix_, &solution_, &right_));
   for (MatSolverType type : {MATSOLVERPETSC, MATSOLVERMUMPS, MATSOLVERUMFPACK, MATSOLVERSUPERLU}) {
-    PetscBool there;
-    PetscCall(MatGetFactorAvailable(matrix_, type, MAT_FACTOR_LU, &there));
-    if (!there) continue;
+    PetscBool available;
+    PetscCall(MatGetFactorAvailable(matrix_, type, MAT_FACTOR_LU, &available));
+    if (!available) continue;
     solver_ = type;
     break;
   }

@@ -104,7 +104,7 @@ HD inline void keep_largest(unsigned long long *largest, unsigned long long v)
 namespace device {
 
 constexpr int warp = 32, block_rows = 8; // threads of a block along x and y
-constexpr int most_blocks = 2048;        // of a sum
+constexpr int max_blocks = 2048;        // of a sum
 
 // Blocks of threads of a launch: there may be 2^31 - 1 along x, but 65535 along y. What has no bound is therefore
 // counted along x.
@@ -114,10 +114,10 @@ struct Blocks {
   operator dim3() const { return dim3((unsigned)x, (unsigned)y); }
 #endif
 };
-inline Blocks blocks_for(const Box &box, long most = 65535)
+inline Blocks blocks_for(const Box &box, long max_rows = 65535)
 {
   const long x = (box.x1 - box.x0 + warp - 1) / warp, y = (box.y1 - box.y0 + block_rows - 1) / block_rows;
-  return {x, y < most ? y : most};
+  return {x, y < max_rows ? y : max_rows};
 }
 inline long tiles(int lo, int hi, int size) { return ((long)hi - lo + size - 1) / size; }
 
@@ -300,12 +300,12 @@ template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel
 {
   if (exec.space == Space::cuda) {
     const Box boxes[] = {parts.box...};
-    Box       most;
+    Box       largest;
     for (const Box &b : boxes)
       if (!b.empty())
-        most = {0, b.x1 - b.x0 > most.x1 ? b.x1 - b.x0 : most.x1, 0, b.y1 - b.y0 > most.y1 ? b.y1 - b.y0 : most.y1};
-    if (most.empty()) return;
-    device::Blocks blocks = device::blocks_for(most);
+        largest = {0, b.x1 - b.x0 > largest.x1 ? b.x1 - b.x0 : largest.x1, 0, b.y1 - b.y0 > largest.y1 ? b.y1 - b.y0 : largest.y1};
+    if (largest.empty()) return;
+    device::Blocks blocks = device::blocks_for(largest);
     blocks.x *= (long)sizeof...(Kernel);
 #ifdef __CUDACC__
     return device::launch(device::run_parts<device::Parts<Kernel...>>, blocks, dim3(device::warp, device::block_rows),
@@ -328,7 +328,7 @@ template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const 
       return;
     }
     device::Blocks blocks = device::blocks_for(box);
-    blocks          = device::blocks_for(box, device::most_blocks / blocks.x + 1);
+    blocks          = device::blocks_for(box, device::max_blocks / blocks.x + 1);
     const int n     = (int)(blocks.x * blocks.y);
     double   *parts = device::scratch((size_t)n);
     device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
@@ -375,7 +375,7 @@ template <class R, class Kernel> void forall_join(const Exec &exec, const Box &b
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     device::Blocks blocks = device::blocks_for(box);
-    if (!box.empty()) blocks = device::blocks_for(box, device::most_blocks / blocks.x + 1);
+    if (!box.empty()) blocks = device::blocks_for(box, device::max_blocks / blocks.x + 1);
     const int n     = box.empty() ? 0 : (int)(blocks.x * blocks.y); // 0: the result is empty
     R        *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
     if (n)

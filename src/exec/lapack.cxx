@@ -71,26 +71,26 @@ bool Factorisation::factor(bool lu)
   if (space() == Space::cuda) {
     static_assert(sizeof(long long) == sizeof(int64_t), "pivots have 64 bits");
     Handles &h = handles();
-    size_t   there = 0, here = 0;
+    size_t   device_bytes = 0, host_bytes = 0;
     int      info = 0;
     if (lu)
-      check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there,
-                                        &here),
+      check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &device_bytes,
+                                        &host_bytes),
             "cusolverDnXgetrf_bufferSize");
     else
       check(cusolverDnXpotrf_bufferSize(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_,
-                                        CUDA_R_64F, &there, &here),
+                                        CUDA_R_64F, &device_bytes, &host_bytes),
             "cusolverDnXpotrf_bufferSize");
-    std::vector<char> host(here + 1);
-    if (work_.bytes() < there || work_.empty()) work_.resize(Extent{there / sizeof(double) + 1, Space::cuda});
+    std::vector<char> host(host_bytes + 1);
+    if (work_.bytes() < device_bytes || work_.empty()) work_.resize(Extent{device_bytes / sizeof(double) + 1, Space::cuda});
     if (info_.empty()) info_.resize(Extent{1, Space::cuda});
     if (lu)
       check(cusolverDnXgetrf(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, (int64_t *)pivots_.data(),
-                             CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()),
+                             CUDA_R_64F, work_.data(), work_.bytes(), host.data(), host_bytes, info_.data()),
             "cusolverDnXgetrf");
     else
       check(cusolverDnXpotrf(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F,
-                             work_.data(), work_.bytes(), host.data(), here, info_.data()),
+                             work_.data(), work_.bytes(), host.data(), host_bytes, info_.data()),
             "cusolverDnXpotrf");
     device::copy_to_host(&info, info_.data(), sizeof(info));
     return !info;

@@ -75,17 +75,17 @@ HD inline bool wait_for(const unsigned *flag, unsigned v, const unsigned *lost)
 // there. Messages of a meeting lie in slot number() & 1: who comes to the meeting after the next one has seen that
 // everybody had come to the next one, so had read this one's.
 struct Meeting {
-  static constexpr int most = 16; // others
+  static constexpr int max_others = 16; // others
   int       others = 0;
-  unsigned *count = nullptr, *here[most], *there[most];
+  unsigned *count = nullptr, *local[max_others], *remote[max_others];
   const unsigned *lost = Peers::lost_on_device();
   HD unsigned number() const { return *count; }
   HD bool     meet() const // by one thread; everything written before arrives. False: somebody may not come any more
   {
     const unsigned now = *count + 1;
-    for (int i = 0; i < others; ++i) raise_far(there[i], now);
+    for (int i = 0; i < others; ++i) raise_far(remote[i], now);
     for (int i = 0; i < others; ++i)
-      if (!wait_for(here[i], now, lost)) return false;
+      if (!wait_for(local[i], now, lost)) return false;
     *count = now;
     return true;
   }
@@ -100,15 +100,15 @@ struct Meet {
 struct Total {
   Meeting          meeting;
   int              rank;             // of this process: others are 0 ... rank - 1, rank + 1 ...
-  double          *there[Meeting::most]; // two slots for this process's number,
-  volatile double *here[Meeting::most];  // and for the others'
+  double          *remote[Meeting::max_others]; // two slots for this process's number,
+  volatile double *local[Meeting::max_others];  // and for the others'
   HD double operator()(double mine) const
   {
     const unsigned slot = meeting.number() & 1;
-    for (int i = 0; i < meeting.others; ++i) *(volatile double *)(there[i] + slot) = mine;
+    for (int i = 0; i < meeting.others; ++i) *(volatile double *)(remote[i] + slot) = mine;
     if (!meeting.meet()) return NAN;
     double sum = 0;
-    for (int i = 0; i <= meeting.others; ++i) sum += i == rank ? mine : here[i - (i > rank)][slot];
+    for (int i = 0; i <= meeting.others; ++i) sum += i == rank ? mine : local[i - (i > rank)][slot];
     return sum;
   }
 };

@@ -53,7 +53,7 @@ Arena &arena()
 #ifdef TESSERA_HAVE_DEVICE
 
 // Memory that other processes of this host map by the number of its file.
-void *share(size_t bytes, int *file)
+void *map_shared_file(size_t bytes, int *file)
 {
   *file         = memfd_create("tessera", 0);
   void *const p = *file < 0 || ftruncate(*file, (off_t)bytes)
@@ -106,7 +106,7 @@ char *open_other(const Card &card)
   #else
 bool make(Arena &a)
 {
-  a.base       = (char *)share(arena_size, &a.card.handle);
+  a.base       = (char *)map_shared_file(arena_size, &a.card.handle);
   a.word_on_device = a.word;
   snprintf(a.card.device, sizeof a.card.device, "%ld", (long)getpid());
   return a.base;
@@ -116,7 +116,7 @@ char *open_other(const Card &card) { return (char *)map_other(card.process, card
 
 bool make_all(Arena &a)
 {
-  a.word = (unsigned *)share(page, &a.card.word);
+  a.word = (unsigned *)map_shared_file(page, &a.card.word);
   if (!a.word || !make(a)) return false;
   device::when_failed(tell_others);
   return true;
@@ -175,7 +175,7 @@ std::shared_ptr<Peers> Peers::open(MPI_Comm comm, size_t bytes)
   MPI_Comm_rank(comm, &rank);
   Arena &a = arena();
   bytes    = (bytes + 255) / 256 * 256;
-  if (!all(wanted && n > 1 && n <= Meeting::most + 1, comm)) return nullptr;
+  if (!all(wanted && n > 1 && n <= Meeting::max_others + 1, comm)) return nullptr;
   if (!a.tried) {
     a.tried = true;
     (void)gethostname(a.card.host, sizeof a.card.host - 1);
@@ -276,10 +276,10 @@ const Total *make_total(Peers &peers, MPI_Comm comm, std::shared_ptr<void> &memo
     if (i == rank) continue;
     const int   k = i - (i > rank);
     char *const far = peers.find(i, theirs[(size_t)i]);
-    t.meeting.here[k]  = (unsigned *)mine[(size_t)i];
-    t.meeting.there[k] = (unsigned *)far;
-    t.here[k]          = (volatile double *)(mine[(size_t)i] + 16);
-    t.there[k]         = (double *)(far + 16);
+    t.meeting.local[k]  = (unsigned *)mine[(size_t)i];
+    t.meeting.remote[k] = (unsigned *)far;
+    t.local[k]          = (volatile double *)(mine[(size_t)i] + 16);
+    t.remote[k]         = (double *)(far + 16);
   }
   device::copy_from_host(buffer->data(), &t, sizeof t);
   device::synchronize();

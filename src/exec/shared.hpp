@@ -7,40 +7,40 @@ namespace tessera {
 // 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k %
 // 2^share of node k / 2^share. On the host one does all.
 struct Shared {
-  int     node, thread, share;
-  HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), share(s) { }
+  int     node, thread, log_threads;
+  HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), log_threads(s) { }
 };
 
 #ifdef __CUDA_ARCH__
-HD inline unsigned shared_lanes(int share)
+HD inline unsigned shared_lanes(int log_threads)
 {
-  return (share < 5 ? (1u << (1 << share)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << share) - 1));
+  return (log_threads < 5 ? (1u << (1 << log_threads)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << log_threads) - 1));
 }
 #endif
 // The sum over the threads of a node, in all of them
-template <class V> HD inline V sum_shared(V v, int share)
+template <class V> HD inline V sum_shared(V v, int log_threads)
 {
 #ifdef __CUDA_ARCH__
-  const unsigned mine = shared_lanes(share);
-  for (int d = 1 << share >> 1; d; d /= 2)
+  const unsigned mine = shared_lanes(log_threads);
+  for (int d = 1 << log_threads >> 1; d; d /= 2)
     for (int k = 0; k < width_of<V>; ++k) number(v, k) += __shfl_xor_sync(mine, number(v, k), d);
 #else
-  (void)share;
+  (void)log_threads;
 #endif
   return v;
 }
 // In how many threads of a node before this one, and in how many of all, is it `there`?
 struct CountShared {
   int     before, all;
-  HD CountShared(bool there, int share)
+  HD CountShared(bool counted, int log_threads)
   {
 #ifdef __CUDA_ARCH__
-    const unsigned mine = shared_lanes(share), found = __ballot_sync(mine, there) & mine;
+    const unsigned mine = shared_lanes(log_threads), found = __ballot_sync(mine, counted) & mine;
     before = __popc(found & ((1u << threadIdx.x % 32) - 1));
     all    = __popc(found);
 #else
-    (void)share;
-    before = 0, all = there;
+    (void)log_threads;
+    before = 0, all = counted;
 #endif
   }
 };

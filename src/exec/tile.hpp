@@ -156,7 +156,7 @@ template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &
   if (exec.space == Space::cuda) {
     constexpr int threads = 256;
     const int     tiles   = ((box.x1 - box.x0 + columns - 1) / columns) * ((box.y1 - box.y0 + rows - 1) / rows),
-              n           = tiles < device::most_blocks ? tiles : device::most_blocks;
+              n           = tiles < device::max_blocks ? tiles : device::max_blocks;
     R            *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
     device::launch(device::run_join_tiles<R, Kernel>, dim3((unsigned)n), dim3(threads),
                    bytes > threads * sizeof(R) ? bytes : threads * sizeof(R), box, columns, rows, kernel, parts);

@@ -36,7 +36,7 @@ bool symmetric_inverse(int n, double *a, double least)
   return is_regular(sum, least);
 }
 
-int general_inverse(int n, double *a, double share)
+int general_inverse(int n, double *a, double tolerance)
 {
   const size_t        entries = (size_t)n * (size_t)n;
   PetscBLASInt        order = n, length = -1, info = 0;
@@ -53,7 +53,7 @@ int general_inverse(int n, double *a, double share)
     work.resize((size_t)length);
     LAPACKgetri_(&order, factors.data(), &order, pivots.data(), work.data(), &length, &info);
     for (double v : factors) squares += v * v;
-    if (!info && is_regular(squares, share * n)) { // a row of the scaled operator is about one
+    if (!info && is_regular(squares, tolerance * n)) { // a row of the scaled operator is about one
       std::copy(factors.begin(), factors.end(), a);
       return 0;
     }
@@ -69,7 +69,7 @@ int general_inverse(int n, double *a, double share)
   int dropped = 0;
   std::fill(a, a + entries, 0.);
   for (size_t e = 0; e < s.size(); ++e) { // A = U S V', by columns
-    if (s[e] <= share * s[0]) {
+    if (s[e] <= tolerance * s[0]) {
       ++dropped;
       continue;
     }

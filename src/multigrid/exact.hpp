@@ -13,7 +13,7 @@ bool symmetric_eigen(int n, double *a, double *w);
 bool symmetric_inverse(int n, double *a, double least);
 // a := its inverse, or its pseudo-inverse where that has singular values below a share of the largest one, whose number
 // is returned; -1: a number is not finite.
-int general_inverse(int n, double *a, double share);
+int general_inverse(int n, double *a, double tolerance);
 // Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the
 // smallest eigenvalue.
 inline bool is_regular(double squares, double least) { return squares * least * least < 1; }

@@ -14,21 +14,21 @@ template <class T, class V> struct Dense {
   const T  *a; // from the first row of this process
   const V  *b;
   V        *x;
-  int       n, share;
+  int       n, log_threads;
   ptrdiff_t row, column; // from one to the next
   HD void  operator()(int item) const
   {
-    const Shared at(item, share);
+    const Shared at(item, log_threads);
     int          first = 0, step = 1;
     V            s = 0;
 #ifdef __CUDA_ARCH__
     first = at.thread;
-    step <<= share;
+    step <<= log_threads;
 #else
     if (at.thread) return;
 #endif
     for (int q = first; q < n; q += step) s += a[row * at.node + column * q] * b[q];
-    s = sum_shared(s, share);
+    s = sum_shared(s, log_threads);
     if (!at.thread) x[at.node] = s;
   }
 };
@@ -234,10 +234,10 @@ template <class T> template <class V> void ExactSolver<T>::solve(const Exec &exe
     for_each(exec, mine, CopyValues<V>{right, (V *)all.data() + offset});
     sum_processes(comm, exec.space, all.data(), (size_t)n * width_of<V>, message);
   }
-  const int       share = exec.space == Space::cuda ? 5 : 0;
+  const int       log_threads = exec.space == Space::cuda ? 5 : 0;
   const ptrdiff_t row = transposed ? 1 : n, column = transposed ? n : 1;
-  for_each(exec, mine << share, Dense<T, V>{inverse.data() + offset * row, divided ? (V *)all.data() : right, x, n,
-                                            share, row, column});
+  for_each(exec, mine << log_threads, Dense<T, V>{inverse.data() + offset * row, divided ? (V *)all.data() : right, x, n,
+                                            log_threads, row, column});
 }
 
 #define INSTANTIATE(T, ...) \

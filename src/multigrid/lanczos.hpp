@@ -63,11 +63,11 @@ template <class T> struct Norm2 {
 };
 
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
-constexpr int lanczos_steps = 8, lanczos_numbers = 2 * lanczos_steps;
+constexpr int lanczos_steps = 8, lanczos_scalars = 2 * lanczos_steps;
 
 template <class Level> struct LanczosProblem {
   Level  *level;
-  double *numbers; // in the level's memory
+  double *scalars; // in the level's memory
 };
 
 // Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
@@ -80,7 +80,7 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
   using Work   = decltype(Level::work);
   Vector     v = &Work::x, before = &Work::r, w = &Work::z;
   const auto each = [&](int k, const auto &step) {
-    for (const LanczosProblem<Level> &p : problems) step(*p.level, p.numbers);
+    for (const LanczosProblem<Level> &p : problems) step(*p.level, p.scalars);
     reduce(k);
   };
   const auto in_blocks = [&](Level &level, const T *v, double *s) {

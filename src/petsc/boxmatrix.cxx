@@ -272,7 +272,7 @@ void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote,
   }
 }
 
-template <class T> PetscErrorCode BoxMatrix::Read(Mat A, const char *who, Space space, bool there,
+template <class T> PetscErrorCode BoxMatrix::Read(Mat A, const char *who, Space space, bool on_device,
                                                   const Memory<T> &memory, bool positive, MatrixReport &report)
 {
   using Index = LocalRows::Index;
@@ -309,8 +309,8 @@ template <class T> PetscErrorCode BoxMatrix::Read(Mat A, const char *who, Space 
   const box::RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
   int                 mine[2], all[2] = {0, 0};
   PetscInt            rows_of[3], sum_of[3];
-  TesseraCallCXX(to = memory(!there, false));
-  if (!there) { // the middle line tells which kind it is likely to be
+  TesseraCallCXX(to = memory(!on_device, false));
+  if (!on_device) { // the middle line tells which kind it is likely to be
     TesseraCallCXX(sums = box::read_rows(to, A_, true));
     PetscCallMPI(MPI_Allreduce(&sums.box, all, 1, MPI_INT, MPI_MAX, comm_));
   }

@@ -48,7 +48,7 @@ public:
   // arrays where they lie there. A row that must be complained of is found by the host. positive: all diagonal entries
   // have to be.
   template <class T> using Memory = std::function<box::Finest<T>(bool make, bool box)>;
-  template <class T> PetscErrorCode Read(Mat A, const char *who, Space space, bool there, const Memory<T> &memory,
+  template <class T> PetscErrorCode Read(Mat A, const char *who, Space space, bool on_device, const Memory<T> &memory,
                                          bool positive, MatrixReport &report);
   // Where rows move: *from and *to take the places of x, with its values, and of y, which TakeBack() fills.
   PetscErrorCode Bring(Vec x, Vec *from, Vec *to);

@@ -9,7 +9,7 @@ namespace tessera {
 
 class Columns {
 public:
-  static constexpr PetscInt most = 8; // of a group
+  static constexpr PetscInt max_group = 8; // of a group
   // f(number, from, stride_from, to, stride_to) makes the columns of Y from those of X, group after group; both have
   // the same rows.
   template <class F> PetscErrorCode Each(Mat X, Mat Y, Space space, const F &f)
@@ -21,8 +21,8 @@ public:
     PetscFunctionBegin;
     PetscCall(MatGetSize(X, nullptr, &N));
     PetscCall(Open(X, Y, space));
-    for (PetscInt first = 0; first < N; first += most) {
-      const PetscInt number = PetscMin(most, N - first);
+    for (PetscInt first = 0; first < N; first += max_group) {
+      const PetscInt number = PetscMin(max_group, N - first);
       PetscCall(Get(first, number, &from, &to));
       TesseraCallCXX(f((int)number, from, (ptrdiff_t)stride_from_, to, (ptrdiff_t)stride_to_));
       PetscCall(Put(first, number));

@@ -99,15 +99,15 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
       TesseraCallCXX(found.asymmetry = std::max(found.asymmetry, csr_join(exec, grid_, halo, csr, s)));
     }
     double   largest[4] = {found.asymmetry, found.largest, found.deficit, (double)device::failed()};
-    PetscInt fixed      = (PetscInt)found.dirichlet;
+    PetscInt dirichlet_rows      = (PetscInt)found.dirichlet;
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 4, MPI_DOUBLE, MPI_MAX, comm_));
     *done = largest[3] > 0;
     if (*done) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fixed, 1, MPIU_INT, MPI_SUM, comm_));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &dirichlet_rows, 1, MPIU_INT, MPI_SUM, comm_));
     found.asymmetry = largest[0];
     found.largest   = largest[1];
     found.deficit   = largest[2];
-    found.dirichlet = fixed;
+    found.dirichlet = dirichlet_rows;
   }
   if (found.dirichlet) {
     // memory that fits stays where it is: a graph that moved memory is made again

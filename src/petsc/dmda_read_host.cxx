@@ -258,7 +258,7 @@ DirichletCouplings LineReading::dirichlet(Space space)
 }
 
 // One report for all processes, of the first of them that has found something wrong.
-PetscErrorCode ShareReport(MPI_Comm comm, const Grid &grid, const LineReading &reading, DirichletCouplings &dirichlet,
+PetscErrorCode ReduceReport(MPI_Comm comm, const Grid &grid, const LineReading &reading, DirichletCouplings &dirichlet,
                            OperatorReport &report)
 {
   const int me = report.kind != OperatorReport::fine ? grid.processes() - grid.rank : 0;
@@ -324,7 +324,7 @@ PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bo
   if (report.asymmetry > tuning::symmetric) reading.keep_row_sums();
   TesseraCallCXX(dirichlet = reading.dirichlet(space));
   PetscCall(rows.Restore());
-  PetscCall(ShareReport(comm_, grid_, reading, dirichlet, report));
+  PetscCall(ReduceReport(comm_, grid_, reading, dirichlet, report));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

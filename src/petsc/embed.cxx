@@ -8,7 +8,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int    most_landmarks = 24, most_dim = 3, sweeps = 3;
+constexpr int    max_landmarks = 24, max_dim = 3, sweeps = 3;
 // a second direction with less than this share of the first one's variance is none;
 constexpr double thin           = 0.003;
 // nor is a third one with less than these of the second and first one's: distances along couplings bend a plane
@@ -71,9 +71,9 @@ void eigenvectors(int n, std::vector<double> &a, std::vector<double> &v)
 
 // The points of one part; returns how many dimensions it has.
 int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &distance,
-            std::vector<std::array<double, most_dim>> &x)
+            std::vector<std::array<double, max_dim>> &x)
 {
-  const int                     m = std::min(most_landmarks, (int)part.size());
+  const int                     m = std::min(max_landmarks, (int)part.size());
   std::vector<std::vector<int>> from;
   std::vector<int>              landmarks = {part.back()}, order, nearest((size_t)part.size(), 1 << 30);
   for (int l = 0; l < m; ++l) { // the next one is the farthest from those before
@@ -110,10 +110,10 @@ int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &dist
   const auto value = [&](int k) { return b[(size_t)(k * m + k)]; };
   std::sort(largest.begin(), largest.end(), [&](int k, int l) { return value(k) > value(l); });
   int dim = 0;
-  for (double least = 0; dim < std::min(most_dim, m) && value(largest[(size_t)dim]) > least; ++dim)
+  for (double least = 0; dim < std::min(max_dim, m) && value(largest[(size_t)dim]) > least; ++dim)
     least = dim ? std::max(flat * value(largest[1]), low * value(largest[0])) : thin * value(largest[0]);
   for (size_t p = 0; p < part.size(); ++p)
-    for (int q = 0; q < most_dim; ++q) {
+    for (int q = 0; q < max_dim; ++q) {
       double       sum = 0;
       const int    k   = q < dim ? largest[(size_t)q] : 0;
       for (int l = 0; q < dim && l < m; ++l) {
@@ -125,11 +125,11 @@ int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &dist
   // Distances are whole numbers: means with the neighbours tell apart what they do not.
   for (int s = 0; s < sweeps; ++s)
     for (int i : part) {
-      std::array<double, most_dim> sum = {};
+      std::array<double, max_dim> sum = {};
       const int                    first = g.start[(size_t)i], last = g.start[(size_t)i + 1];
       for (int e = first; e < last; ++e)
-        for (size_t q = 0; q < most_dim; ++q) sum[q] += x[(size_t)g.to[(size_t)e]][q];
-      for (size_t q = 0; q < most_dim && last > first; ++q)
+        for (size_t q = 0; q < max_dim; ++q) sum[q] += x[(size_t)g.to[(size_t)e]][q];
+      for (size_t q = 0; q < max_dim && last > first; ++q)
         x[(size_t)i][q] = 0.5 * (x[(size_t)i][q] + sum[q] / (last - first));
     }
   return std::max(dim, 1);
@@ -142,7 +142,7 @@ void coordinates_of_graph(const Pattern &pattern, int *dim, std::vector<double> 
   const Links                               g(pattern);
   const int                                 n = pattern.rows();
   std::vector<int>                          distance((size_t)n, -1), part;
-  std::vector<std::array<double, most_dim>> points((size_t)n);
+  std::vector<std::array<double, max_dim>> points((size_t)n);
   double                                    right = 0;
   *dim = 1;
   for (int i = 0; i < n; ++i) {

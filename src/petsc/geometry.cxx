@@ -178,13 +178,13 @@ PetscErrorCode FromDMPlex(const NodesOf &of, DM dm, Coordinates *found)
   std::fill(found->x.data(), found->x.data() + n * dim, NAN);
   PetscInt mine = 0;
   for (PetscInt p = points[0]; p < points[1]; ++p) {
-    PetscInt dof, fixed, offset, count = 0, number, *closure = nullptr;
+    PetscInt dof, constrained, offset, count = 0, number, *closure = nullptr;
     double   mean[3] = {};
     PetscCall(PetscSectionGetDof(global, p, &dof));
     if (dof <= 0) continue; // none, or another process's
-    PetscCall(PetscSectionGetConstraintDof(global, p, &fixed));
+    PetscCall(PetscSectionGetConstraintDof(global, p, &constrained));
     PetscCall(PetscSectionGetOffset(global, p, &offset));
-    mine += dof - fixed;
+    mine += dof - constrained;
     PetscCall(DMPlexGetTransitiveClosure(dm, p, PETSC_TRUE, &number, &closure));
     for (PetscInt c = 0; c < number; ++c) {
       const PetscInt v = closure[2 * c];
@@ -195,7 +195,7 @@ PetscErrorCode FromDMPlex(const NodesOf &of, DM dm, Coordinates *found)
       ++count;
     }
     PetscCall(DMPlexRestoreTransitiveClosure(dm, p, PETSC_TRUE, &number, &closure));
-    for (PetscInt k = 0; k < dof - fixed; ++k) {
+    for (PetscInt k = 0; k < dof - constrained; ++k) {
       row = offset + k - first * bs;
       if (row < 0 || row >= n * bs || row % bs) continue;
       for (PetscInt q = 0; q < dim; ++q) found->x.data()[row / bs * dim + q] = mean[q] / (double)PetscMax(count, 1);

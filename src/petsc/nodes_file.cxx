@@ -39,7 +39,7 @@ PetscErrorCode LoadHDF5(MPI_Comm comm, const NodesFile &of, const char *name, co
   PetscCall(PetscViewerHDF5HasDataset(viewer, set.c_str(), &exists));
   PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "%s: %s has no data set %s", of.who, name, path);
   PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), each, &entries));
-  PetscCheck(entries == of.all * *each && *each >= of.least && *each <= of.most, comm, PETSC_ERR_FILE_UNEXPECTED,
+  PetscCheck(entries == of.all * *each && *each >= of.min && *each <= of.max, comm, PETSC_ERR_FILE_UNEXPECTED,
              "%s: data set %s of %s has %" PetscInt_FMT " rows of %" PetscInt_FMT
              " numbers, which are no %s of the matrix' %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", of.who,
              path, name, *each ? entries / *each : 0, *each, of.what, of.all, of.bs);
@@ -71,12 +71,12 @@ PetscErrorCode LoadBinary(MPI_Comm comm, const NodesFile &of, const char *name, 
   const PetscInt entries = header[1];
   PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED,
              "%s: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", of.who, name);
-  PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "%" PetscInt_FMT, of.least));
-  PetscCheck(all && entries % all == 0 && entries / all >= of.least && entries / all <= of.most, comm,
+  PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "%" PetscInt_FMT, of.min));
+  PetscCheck(all && entries % all == 0 && entries / all >= of.min && entries / all <= of.max, comm,
              PETSC_ERR_FILE_UNEXPECTED,
              "%s: %s holds %" PetscInt_FMT " numbers, which are not %s for each of the matrix' %" PetscInt_FMT
              " nodes (block size %" PetscInt_FMT ")", of.who, name, entries,
-             of.least == of.most ? allowed : "1, 2 or 3", of.all, of.bs);
+             of.min == of.max ? allowed : "1, 2 or 3", of.all, of.bs);
   *each = entries / all;
   PetscCall(PetscViewerBinaryOpen(comm, name, FILE_MODE_READ, &viewer));
   PetscCall(VecSetBlockSize(reading.x, *each));

@@ -15,7 +15,7 @@ static int Numbers(const Option &o)
 
 static bool Within(const Option &o, PetscReal value)
 {
-  return o.between ? value > o.least && value < o.most : value >= o.least && value <= o.most;
+  return o.between ? value > o.min && value < o.max : value >= o.min && value <= o.max;
 }
 
 // A row's text as the object says it: where a Tao has the options of a SNES, by Tao's names.

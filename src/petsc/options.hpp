@@ -124,28 +124,28 @@ struct Option {
   const char *key, *setter, *help; // the getter's name has Get for Set
   void *(*member)(void *options);
   ComposedFunction   set, get;
-  PetscReal          least = 0, most = 0;
+  PetscReal          min = 0, max = 0;
   const char        *outside = nullptr; // the message, with %s for the value, or for each of several
   bool               between = false;   // least and most are excluded
   const char *const *names   = nullptr; // of an enumeration, as PetscOptionsEnum() takes them
   const char        *two     = nullptr; // what the numbers of a pair, or of sizes, are called
   const char        *former = nullptr, *choice = nullptr; // a choice's former name, which is deprecated, and its name
 
-  template <auto member> static Option Int(const char *key, const char *setter, const char *help, PetscReal least,
-                                           PetscReal most, const char *outside)
+  template <auto member> static Option Int(const char *key, const char *setter, const char *help, PetscReal min,
+                                           PetscReal max, const char *outside)
   {
-    return Row<member, PetscInt>(Kind::integer, key, setter, help, least, most, outside);
+    return Row<member, PetscInt>(Kind::integer, key, setter, help, min, max, outside);
   }
-  template <auto member> static Option Real(const char *key, const char *setter, const char *help, PetscReal least,
-                                            PetscReal most, const char *outside)
+  template <auto member> static Option Real(const char *key, const char *setter, const char *help, PetscReal min,
+                                            PetscReal max, const char *outside)
   {
-    return Row<member, PetscReal>(Kind::real, key, setter, help, least, most, outside);
+    return Row<member, PetscReal>(Kind::real, key, setter, help, min, max, outside);
   }
   // Both ends are excluded.
   template <auto member> static Option RealBetween(const char *key, const char *setter, const char *help,
-                                                   PetscReal least, PetscReal most, const char *outside)
+                                                   PetscReal min, PetscReal max, const char *outside)
   {
-    Option row  = Real<member>(key, setter, help, least, most, outside);
+    Option row  = Real<member>(key, setter, help, min, max, outside);
     row.between = true;
     return row;
   }
@@ -170,17 +170,17 @@ struct Option {
   }
   // Two numbers, both of the range or both 0
   template <auto member> static Option Pair(const char *key, const char *setter, const char *help, const char *two,
-                                            PetscReal least, PetscReal most, const char *outside)
+                                            PetscReal min, PetscReal max, const char *outside)
   {
-    Option row = Row<member, PetscInt[2]>(Kind::pair, key, setter, help, least, most, outside);
+    Option row = Row<member, PetscInt[2]>(Kind::pair, key, setter, help, min, max, outside);
     row.two    = two;
     return row;
   }
   // The sizes of a grid in two or three directions, all of the range or all 0. The third is 1 where it is not given.
   template <auto member> static Option Sizes(const char *key, const char *setter, const char *help, const char *names,
-                                             PetscReal least, PetscReal most, const char *outside)
+                                             PetscReal min, PetscReal max, const char *outside)
   {
-    Option row = Row<member, PetscInt[3]>(Kind::sizes, key, setter, help, least, most, outside);
+    Option row = Row<member, PetscInt[3]>(Kind::sizes, key, setter, help, min, max, outside);
     row.two    = names;
     return row;
   }
@@ -191,14 +191,14 @@ struct Option {
 
 private:
   template <auto member, class Wanted = void> static Option Row(Kind kind, const char *key, const char *setter,
-                                                                const char *help, PetscReal least = 0,
-                                                                PetscReal most = 0, const char *outside = nullptr)
+                                                                const char *help, PetscReal min = 0,
+                                                                PetscReal max = 0, const char *outside = nullptr)
   {
-    return Row<member, Wanted>(member, kind, key, setter, help, least, most, outside);
+    return Row<member, Wanted>(member, kind, key, setter, help, min, max, outside);
   }
   template <auto member, class Wanted, class O, class T>
-  static Option Row(T O::*, Kind kind, const char *key, const char *setter, const char *help, PetscReal least,
-                    PetscReal most, const char *outside)
+  static Option Row(T O::*, Kind kind, const char *key, const char *setter, const char *help, PetscReal min,
+                    PetscReal max, const char *outside)
   {
     static_assert(std::is_same_v<T, Wanted> || (std::is_void_v<Wanted> && sizeof(T) == sizeof(PetscEnum)),
                   "a row of another kind than the member");
@@ -209,8 +209,8 @@ private:
             [](void *options) -> void * { return &(((O *)options)->*member); },
             (ComposedFunction)Accessors<O, T, member>::Set,
             (ComposedFunction)Accessors<O, T, member>::Get,
-            least,
-            most,
+            min,
+            max,
             outside};
   }
 };

@@ -4,7 +4,7 @@
 namespace tessera {
 
 // rows of a matrix on several processes whose couplings each of them looks at
-constexpr PetscInt most_gathered = 4000000;
+constexpr PetscInt max_gathered = 4000000;
 
 PetscErrorCode GatherPattern(Mat A, PetscInt bs, bool zeros, Pattern &pattern)
 {
@@ -19,7 +19,7 @@ PetscErrorCode GatherPattern(Mat A, PetscInt bs, bool zeros, Pattern &pattern)
   PetscCall(MatGetSize(A, &M, nullptr));
   PetscCall(MatGetInfo(A, MAT_GLOBAL_SUM, &info));
   pattern = Pattern();
-  if (info.nz_used > 2e9 || (size > 1 && M > most_gathered)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (info.nz_used > 2e9 || (size > 1 && M > max_gathered)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetOwnershipRange(A, &first, &last));
   lengths.assign((size_t)((last - first) / bs), 0);
   PetscCall(ForEntries(A, zeros, [&](PetscInt i, PetscInt j) {

@@ -108,7 +108,7 @@ public:
 private:
   static constexpr int none = INT_MAX;
   static uint64_t      key(const Point &p) { return (uint64_t)(uint32_t)p.x << 32 | (uint32_t)p.y; }
-  bool                 taken(const Point &p) const { return there_.count(key(p)); }
+  bool                 taken(const Point &p) const { return taken_.count(key(p)); }
   bool                 put(int i, const Point &p);
   int                  opposite(int u, int e, int v) const; // of u in the ring u, e, t, v
   bool                 first_square(int seed);
@@ -117,7 +117,7 @@ private:
   const Graph                      &g_;
   std::vector<Point>                at_;
   std::vector<char>                 listed_; // in a part that has been begun
-  std::unordered_map<uint64_t, int> there_; // of the part
+  std::unordered_map<uint64_t, int> taken_; // of the part
   std::vector<int>                  members_, look_;
   std::vector<std::vector<int>>     parts_;
 };
@@ -125,7 +125,7 @@ private:
 bool Placing::put(int i, const Point &p)
 {
   if (placed(i)) return at_[(size_t)i] == p;
-  if (!there_.emplace(key(p), i).second) return false;
+  if (!taken_.emplace(key(p), i).second) return false;
   at_[(size_t)i] = p;
   members_.push_back(i);
   look_.push_back(i);
@@ -211,7 +211,7 @@ bool Placing::onward(int u)
 
 bool Placing::part(int seed)
 {
-  there_.clear();
+  taken_.clear();
   members_.clear();
   look_.clear();
   if (!first_square(seed)) return false;
@@ -257,10 +257,10 @@ bool Placing::finish(Placement &placement)
     height += b.high.y - b.low.y + 1;
   }
   // Rows without couplings take what is free.
-  const long most = 4L * g_.rows() + 64, linked = g_.rows() - alone;
+  const long max_nodes = 4L * g_.rows() + 64, linked = g_.rows() - alone;
   if (!linked) width = g_.rows();
   height += std::max(0L, (alone - (width * height - linked) + width - 1) / width);
-  if (width * height > most) return false; // parts of all shapes
+  if (width * height > max_nodes) return false; // parts of all shapes
   std::vector<char> used((size_t)(width * height), 0);
   placement.nx = (int)width;
   placement.ny = (int)height;

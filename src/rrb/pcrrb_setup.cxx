@@ -175,7 +175,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     }
     PetscCall(CheckReport(pc));
   }
-  if (failure->again) { // once: the plan knows now
+  if (failure->retry) { // once: the plan knows now
     PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before, or algebraic "
                             "levels cannot be made: read and factorized once more\n"));
     PetscCall(ReadAndFactor(pc, raise, failure));
@@ -184,13 +184,13 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
 }
 
 // Sets the other choices of the Galerkin form up, one after the other, until the trial is content.
-static PetscErrorCode TryChoices(PC pc, bool again)
+static PetscErrorCode TryChoices(PC pc, bool retry)
 {
   PC_RRB               *r = (PC_RRB *)pc->data;
   tessera::rrb::Failure failure;
 
   PetscFunctionBegin;
-  while (again) {
+  while (retry) {
     PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.choice.rough)));
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     if (failure.failed) { // back to what could be factorised
@@ -201,7 +201,7 @@ static PetscErrorCode TryChoices(PC pc, bool again)
     }
     TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
     const int tried = (int)r->plan.choice.rough;
-    TesseraCallCXX(again = tessera::rrb::try_choice(r->plan));
+    TesseraCallCXX(retry = tessera::rrb::try_choice(r->plan));
     if (r->plan.choice.expected[tried] > 0)
       PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
                           r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried)));
@@ -212,16 +212,16 @@ static PetscErrorCode TryChoices(PC pc, bool again)
 static PetscErrorCode ChooseAnother(PC pc)
 {
   PC_RRB   *r = (PC_RRB *)pc->data;
-  bool      again;
+  bool      retry;
 
   PetscFunctionBegin;
   const int tried = (int)r->plan.choice.rough;
   PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n",
                       r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried),
                       (double)r->solves.needed));
-  again            = tessera::rrb::disprove_choice(r->plan, r->solves.needed);
+  retry            = tessera::rrb::disprove_choice(r->plan, r->solves.needed);
   r->solves.needed = 0;
-  PetscCall(TryChoices(pc, again));
+  PetscCall(TryChoices(pc, retry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -350,7 +350,7 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
 static PetscErrorCode Choose(PC pc, bool *unfit)
 {
   PC_RRB   *r     = (PC_RRB *)pc->data;
-  bool      again = false;
+  bool      retry = false;
   const int tried = (int)r->plan.choice.rough;
 
   PetscFunctionBegin;
@@ -358,7 +358,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
   if (!r->plan.choice.settled) r->solves.its = 0;
   r->solves.needed = 0;
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
-  TesseraCallCXX(again = tessera::rrb::try_choice(r->plan));
+  TesseraCallCXX(retry = tessera::rrb::try_choice(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   *unfit = r->options.precision == TESSERA_PRECISION_AUTO && tessera::rrb::unfit_for_single(r->plan);
   if (*unfit) {
@@ -366,10 +366,10 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
                             "again in double precision\n"));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (again)
+  if (retry)
     PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
                         r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried)));
-  PetscCall(TryChoices(pc, again));
+  PetscCall(TryChoices(pc, retry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -390,8 +390,8 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
   if (again_all) PetscCall(MakePlan(pc, &expected));
   else if (r->plan.peers) TesseraCallCXX(r->plan.peers->restore(PetscObjectComm((PetscObject)pc)));
-  if (r->solves.again) r->plan.choice = tessera::rrb::Choice();
-  r->solves.again = PETSC_FALSE;
+  if (r->solves.rechoose) r->plan.choice = tessera::rrb::Choice();
+  r->solves.rechoose = PETSC_FALSE;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(FactorOrRaise(pc, &failure));
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));

@@ -24,7 +24,7 @@ PetscReal tessera::DoubtfulIterations(const PC_RRB *r, PetscReal reduction)
 PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
 {
   PC_RRB          *r = (PC_RRB *)pc->data;
-  PetscBool        fixed, symmetric;
+  PetscBool        flexible, symmetric;
   KSPType          type;
   PetscObjectState state;
 
@@ -73,9 +73,9 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
     }
   }
   if (r->warned || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR,
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &flexible, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR,
                                       KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
-  if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
+  if (flexible) PetscFunctionReturn(PETSC_SUCCESS);
   r->warned = PETSC_TRUE;
   PetscCall(PetscInfo(pc,
                       "Warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type "
@@ -112,12 +112,12 @@ PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
     if (guess || its < 2 || reason == KSP_CONVERGED_ATOL) PetscFunctionReturn(PETSC_SUCCESS);
     r->solves.its  = PetscMax(its, 4);
     r->solves.rtol = rtol;
-  } else if (!r->solves.again && 2 * its > 3 * r->solves.its + 4) { // M stays as it is until then
+  } else if (!r->solves.rechoose && 2 * its > 3 * r->solves.its + 4) { // M stays as it is until then
     PetscCall(PetscInfo(pc,
                         "%" PetscInt_FMT " iterations, %" PetscInt_FMT
                         " at first: the next setup chooses smoothers and interpolation again\n",
                         its, r->solves.its));
-    r->solves.again = PETSC_TRUE;
+    r->solves.rechoose = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

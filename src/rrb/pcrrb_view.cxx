@@ -153,10 +153,10 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
                                      PCRRBCoarsenings[c.coarsening], (double)r->options.omega,
                                      PCRRBLumps[r->options.lump]));
   PetscCall(ViewCycle(pc, c, info.grids, viewer));
-  const bool there = info.backend == TESSERA_BACKEND_CUDA;
+  const bool on_device = info.backend == TESSERA_BACKEND_CUDA;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n",
-                                   TesseraPrecisions[info.precision], there ? " on the CUDA device" : "", c.quarters));
-  if (there && f.processes() > 1)
+                                   TesseraPrecisions[info.precision], on_device ? " on the CUDA device" : "", c.quarters));
+  if (on_device && f.processes() > 1)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n",
                                      r->plan.total              ? "directly into each other's memory"
                                      : tessera::Halo::gpu_aware ? "through MPI"

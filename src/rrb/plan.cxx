@@ -178,14 +178,14 @@ double Plan::bytes_moved(bool of_schur) const
   double                 sum = algebraic ? algebraic->bytes_moved() / (double)levels[0].grid.size() : 0, visits = 1;
   for (const Level &l : levels) {
     if (l.step != Step::coarsen) continue;
-    const double share = (double)l.grid.size() / (double)levels[0].grid.size();
+    const double fraction = (double)l.grid.size() / (double)levels[0].grid.size();
     double       cycle = std::visit([&](const auto &m) { return m.bytes_moved(*this, l, of_schur); }, method);
     if (l.accelerated && this->cycle != Cycle::v) {
-      sum += visits * share * ((params.inner - 1) * (56 + 24) + params.inner * 48 + 16 + 16);
+      sum += visits * fraction * ((params.inner - 1) * (56 + 24) + params.inner * 48 + 16 + 16);
       visits *= params.inner;
     }
     if (!l.index && !of_schur) cycle += 16; // into the layout
-    sum += visits * share * cycle;
+    sum += visits * fraction * cycle;
     if (algebraic) return sum;
   }
   return sum + visits * 2 * (double)remainder.band.bytes() / (double)levels[0].grid.size();

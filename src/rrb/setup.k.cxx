@@ -68,7 +68,7 @@ static int coarse_grids(const Plan &plan, const Grid &grid)
   for (Grid g = grid; 2 * steps < maximum &&
                       (plan.strategy->last_nodes
                          ? g.size() > plan.strategy->last_nodes
-                         : band_entries(g) > tuning::remainder_share * (double)grid.size() &&
+                         : band_entries(g) > tuning::remainder_fraction * (double)grid.size() &&
                              band_entries(grid) > tuning::remainder_least);
        ++steps)
     g = next_grid(g, &cut_x, &cut_y);
@@ -304,7 +304,7 @@ template <class M> static void look(Plan &plan, M &method, Failure &failure)
   device::copy_to_host(&found, plan.found.notes(), sizeof found);
   const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
   plan.found.any   = found.bad || found.row || found.loose || zeros;
-  failure.again    = zeros && plan.found.zeros == Zeros::none;
+  failure.retry    = zeros && plan.found.zeros == Zeros::none;
   if (zeros) plan.found.zeros = Zeros::some;
   else if (plan.found.zeros == Zeros::unknown && plan.levels[0].grid.processes() == 1) plan.found.zeros = Zeros::none;
   if (found.bad) { // before the remainder

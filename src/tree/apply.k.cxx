@@ -22,7 +22,7 @@ template <class V> struct PerVector {
 
 template <class T, class V> struct Load {
   const int           *perm;
-  const unsigned char *fixed;
+  const unsigned char *constrained;
   Columns<const double> r;
   int                  bs;
   PerVector<V>         scale;
@@ -33,7 +33,7 @@ template <class T, class V> struct Load {
   {
     const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
     V               v;
-    for (int k = 0; k < width_of<V>; ++k) number(v, k) = fixed && fixed[q] ? 0 : (T)(scale.v[k] * r(q, k));
+    for (int k = 0; k < width_of<V>; ++k) number(v, k) = constrained && constrained[q] ? 0 : (T)(scale.v[k] * r(q, k));
     b[p] = v;
     if (z) z[p] = c * inverse[p] * v;
   }
@@ -51,7 +51,7 @@ template <class V> struct Store {
   }
 };
 // Fixed unknowns: z = r / d
-template <class V> struct StoreFixed {
+template <class V> struct StoreConstrained {
   const int            *list;
   const double         *inverse;
   Columns<const double> r;
@@ -61,7 +61,7 @@ template <class V> struct StoreFixed {
     for (int k = 0; k < width_of<V>; ++k) z(list[p], k) = inverse[p] * r(list[p], k);
   }
 };
-template <class T, class V> struct LoadFixed {
+template <class T, class V> struct LoadConstrained {
   const int            *list, *where;
   const double         *inverse;
   Columns<const double> r;
@@ -74,7 +74,7 @@ template <class T, class V> struct LoadFixed {
       number(x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs], k) = (T)(inverse[p] / scale.v[k] * r(list[p], k));
   }
 };
-template <class T, class V> struct SubtractFixed {
+template <class T, class V> struct SubtractConstrained {
   const int    *row, *i, *j;
   const double *a;
   const V      *x;
@@ -91,18 +91,18 @@ template <class T, class V> struct SubtractFixed {
 
 } // namespace
 
-template <class T> template <class V> void Hierarchy<T>::subtract_fixed(const V *x, V *b)
+template <class T> template <class V> void Hierarchy<T>::subtract_constrained(const V *x, V *b)
 {
   if (one_sided_.any)
     for_each(exec_, (int)one_sided_.rows.size(),
-             SubtractFixed<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(),
+             SubtractConstrained<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(),
                                  x, b});
 }
 
 // The largest number of a vector: of r where unknowns are not fixed (whose rows may have any units), and of what
 // `list` is set to times `over`. In integers, which are in the order of the numbers' magnitudes: a loop over them
 // becomes vectors.
-static int64_t largest_number(const double *r, const unsigned char *fixed, ptrdiff_t n, const Buffer<int> *list,
+static int64_t largest_number(const double *r, const unsigned char *constrained, ptrdiff_t n, const Buffer<int> *list,
                               const double *inverse, double over)
 {
   int64_t    largest = 0;
@@ -112,8 +112,8 @@ static int64_t largest_number(const double *r, const unsigned char *fixed, ptrdi
     bits &= mask;
     largest = bits > largest ? bits : largest;
   };
-  if (fixed)
-    for (ptrdiff_t p = 0; p < n; ++p) take(r[p], fixed[p] ? 0 : INT64_MAX);
+  if (constrained)
+    for (ptrdiff_t p = 0; p < n; ++p) take(r[p], constrained[p] ? 0 : INT64_MAX);
   else
     for (ptrdiff_t p = 0; p < n; ++p) take(r[p], INT64_MAX);
   for (size_t p = 0; list && p < list->size(); ++p) take(inverse[p] * over * r[list->data()[p]], INT64_MAX);
@@ -156,7 +156,7 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
   Level<T>                   &level = levels_[0];
   const Vectors<V>            of = level.template vectors<V>();
   const int                   bs = params_.bs, n = level.n * bs;
-  const unsigned char *const  fixed = fixed_.any ? fixed_.kind.data() : nullptr;
+  const unsigned char *const  constrained = constrained_.any ? constrained_.kind.data() : nullptr;
   const Columns<const double> from{r, stride_r};
   const Columns<double>       to{z, stride_z};
   PerVector<V>                before, after;
@@ -165,7 +165,7 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
   if (normalised) {
     for (int k = 0; k < K; ++k)
       largest[k] =
-        largest_number(&from(0, k), fixed, n, couplings ? &fixed_.list : nullptr, fixed_.inverse.data(), 1 / scale_);
+        largest_number(&from(0, k), constrained, n, couplings ? &constrained_.list : nullptr, constrained_.inverse.data(), 1 / scale_);
     MPI_Allreduce(MPI_IN_PLACE, largest, K, MPI_INT64_T, MPI_MAX, comm_);
   }
   for (int k = 0; k < K; ++k) {
@@ -174,19 +174,19 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
   }
   const bool begun = level.begun && !couplings; // as long as the numbers are the same
   for_each(exec_, n,
-           Load<T, V>{perm_.data(), fixed, from, bs, before, level.inverse.data(), of.b, begun ? of.z : nullptr,
+           Load<T, V>{perm_.data(), constrained, from, bs, before, level.inverse.data(), of.b, begun ? of.z : nullptr,
                       (T)(begun ? level.chebyshev.first() : 0)});
   if (couplings) {
     for_each(exec_, (int)level.work.x.size(), Clear<V>{of.x});
-    for_each(exec_, (int)fixed_.list.size(),
-             LoadFixed<T, V>{fixed_.list.data(), where_.data(), fixed_.inverse.data(), from, bs, after, of.x});
+    for_each(exec_, (int)constrained_.list.size(),
+             LoadConstrained<T, V>{constrained_.list.data(), where_.data(), constrained_.inverse.data(), from, bs, after, of.x});
     level.halo(of.x);
-    subtract_fixed(of.x, of.b);
+    subtract_constrained(of.x, of.b);
   }
   cycle<V>(begun);
   for_each(exec_, n, Store<V>{perm_.data(), bs, of.x, after, to});
-  if (one_sided_.any && transposed) store_fixed_transposed(r, 1 / before.v[0], z);
-  else for_each(exec_, (int)fixed_.list.size(), StoreFixed<V>{fixed_.list.data(), fixed_.inverse.data(), from, to});
+  if (one_sided_.any && transposed) store_constrained_transposed(r, 1 / before.v[0], z);
+  else for_each(exec_, (int)constrained_.list.size(), StoreConstrained<V>{constrained_.list.data(), constrained_.inverse.data(), from, to});
 }
 
 template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdiff_t stride_r, double *z,
@@ -217,7 +217,7 @@ template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdif
   groups(T(), true);
 }
 
-template void Hierarchy<double>::subtract_fixed(const double *, double *);
+template void Hierarchy<double>::subtract_constrained(const double *, double *);
 template void Hierarchy<double>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);
 template void Hierarchy<float>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);
 

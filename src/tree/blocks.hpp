@@ -29,7 +29,7 @@ template <class T> struct StrongBlocks {
   Buffer<T>   extra;          // B^-1 - D^-1
   bool        turned = false; // the operator's transpose stands in its place
   // On several processes: unknowns that others need, and those of others behind them
-  int         mates = 0;
+  int         partners = 0;
   Buffer<int> needed, needed_row; // needed_row: where these are in row[]
   Buffer<T>   values;
   Exchange    exchange;
@@ -44,7 +44,7 @@ template <class T> struct StrongBlocks {
   }
 
 private:
-  template <class V> const V *fetch_mates(const Level<T> &level, const V *of);
+  template <class V> const V *fetch_partners(const Level<T> &level, const V *of);
 };
 
 // Gauss and Jordan's method in place: blocks have a few unknowns, of another number each, which LAPACK's and cuBLAS's

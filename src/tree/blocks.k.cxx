@@ -12,7 +12,7 @@ namespace tessera::tree {
 
 namespace {
 
-constexpr size_t most_vectors = 8; // at a time
+constexpr size_t max_vectors = 8; // at a time
 
 // f(entry, other unknown) for the strong couplings of unknown p with others.
 template <class T> struct StrongRow {
@@ -223,7 +223,7 @@ struct BlockLists {
   {
     const bool mine = std::any_of(of.begin(), of.end(), [&](long long u) { return process_of(u) == rank; });
     for (size_t q = 0; q < of.size(); ++q) {
-      const int  process = process_of(of[q]), there = shared ? next[(size_t)process]++ : 0;
+      const int  process = process_of(of[q]), slot = shared ? next[(size_t)process]++ : 0;
       const bool own = process == rank;
       if (own) {
         if (shared) needed.push_back((int)row.size());
@@ -232,7 +232,7 @@ struct BlockLists {
         place.push_back((int)q);
       } else if (mine) {
         owner.push_back(process);
-        index.push_back(there);
+        index.push_back(slot);
       }
       if (!mine) continue;
       const auto ghost = own ? ghosts.end() : ghosts.find(of[q]);
@@ -247,7 +247,7 @@ struct BlockLists {
 
 } // namespace
 
-template <class T> template <class V> const V *StrongBlocks<T>::fetch_mates(const Level<T> &level, const V *of)
+template <class T> template <class V> const V *StrongBlocks<T>::fetch_partners(const Level<T> &level, const V *of)
 {
   if (!level.distributed || values.empty()) return nullptr;
   const int own = (int)needed.size();
@@ -259,7 +259,7 @@ template <class T> template <class V> const V *StrongBlocks<T>::fetch_mates(cons
 
 template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
 {
-  const V *const others = fetch_mates(level, r);
+  const V *const others = fetch_partners(level, r);
   for_each(level.exec, (int)row.size(),
            AddExtra<T, V>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), extra.data(),
                           r, others, z, x, c, w, turned});
@@ -267,7 +267,7 @@ template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &
 
 template <class T> void StrongBlocks<T>::norm(const Level<T> &level, const T *v, double *sum)
 {
-  const T *const others = fetch_mates(level, v);
+  const T *const others = fetch_partners(level, v);
   Buffer<double> here(Extent{1, level.exec.space});
   sum_each(level.exec, (int)row.size(),
            NormInBlocks<T>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), from.data(),
@@ -371,10 +371,10 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
   b.needed_row = copy_to(exec_.space, lists.needed);
   for (int &s : lists.needed) s = lists.row[(size_t)s];
   b.needed = copy_to(exec_.space, lists.needed);
-  b.mates  = (int)lists.owner.size();
+  b.partners  = (int)lists.owner.size();
   if (level.distributed) {
     b.exchange = Exchange(exec_, comm_, (int)lists.needed.size(), lists.owner, lists.index);
-    b.values   = make<T>((lists.needed.size() + lists.owner.size()) * most_vectors);
+    b.values   = make<T>((lists.needed.size() + lists.owner.size()) * max_vectors);
   }
   const int         entries = lists.at.back();
   const Buffer<int> columns = copy_to(exec_.space, lists.column);
@@ -394,7 +394,7 @@ template <class T> void NumericSetup<T>::invert_blocks(Level<T> &level)
   Buffer<double> dense = make_unset<double>((size_t)entries);
   for_each(exec_, entries, FillEntries<T>{b.from.data(), level.a.data(), dense.data()});
   if (level.distributed) {
-    Buffer<double> rows = make<double>((size_t)(own + b.mates) * max_in_strong_block);
+    Buffer<double> rows = make<double>((size_t)(own + b.partners) * max_in_strong_block);
     for_each(exec_, own,
              PackStrongRow{b.needed_row.data(), b.block.data(), b.place.data(), b.begin.data(), b.at.data(),
                            dense.data(), rows.data()});

@@ -5,7 +5,7 @@
 
 namespace tessera::tree {
 
-std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int most)
+std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int max_size)
 {
   for (StrongCoupling &c : list)
     if (c.a > c.b) std::swap(c.a, c.b);
@@ -16,7 +16,7 @@ std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, in
   std::vector<int> size((size_t)n, 1); // of each set, where its name is
   for (const StrongCoupling &c : list) {
     const int a = sets.root(c.a), b = sets.root(c.b), together = size[(size_t)a] + size[(size_t)b];
-    if (a == b || together > most) continue;
+    if (a == b || together > max_size) continue;
     sets.join(a, b);
     size[(size_t)sets.root(a)] = together;
   }
@@ -49,7 +49,7 @@ std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const Buff
   return list;
 }
 
-std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int most)
+std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int max_size)
 {
   std::vector<Named> all;
   for (const NamedCoupling &c : list) all.insert(all.end(), c.end, c.end + 2);
@@ -59,7 +59,7 @@ std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> 
   std::vector<StrongCoupling> couplings;
   for (const NamedCoupling &c : list) couplings.push_back({c.strength, number(c.end[0]), number(c.end[1])});
   std::vector<std::vector<long long>> blocks;
-  for (const std::vector<int> &block : join_strongly(std::move(couplings), (int)all.size(), most)) {
+  for (const std::vector<int> &block : join_strongly(std::move(couplings), (int)all.size(), max_size)) {
     blocks.emplace_back();
     for (int k : block) blocks.back().push_back(all[(size_t)k].name);
   }

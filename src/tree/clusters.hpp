@@ -11,7 +11,7 @@ struct StrongCoupling {
 };
 // The blocks of unknowns that couplings join, the strongest ones first; in order. Results depend neither on the order
 // nor on how often a coupling is in the list.
-std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int most);
+std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int max_size);
 
 // An unknown of a process as one number.
 inline long long unknown_of(int process, int number)
@@ -40,7 +40,7 @@ struct NamedCoupling {
 };
 std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const Buffer<double> &names, int bs);
 // The blocks of couplings of several processes, and of one process, where names and keys are the numbers of unknowns.
-std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int most);
+std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int max_size);
 std::vector<std::vector<long long>> join_own(const CouplingLists &lists, int unknowns);
 
 } // namespace tessera::tree

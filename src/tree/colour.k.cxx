@@ -10,7 +10,7 @@ namespace tessera::tree {
 
 namespace {
 
-constexpr int           most_colours = 128;
+constexpr int           max_colours = 128;
 constexpr unsigned char no_colour    = 255;
 
 // The order in which colours are given: random numbers, so that few rounds will do (Jones and Plassmann 1993).
@@ -63,11 +63,11 @@ struct TakeColour {
     int mine = wanted && wanted[p] != no_colour ? wanted[p] : -1;
     if (mine < 0 || (used[mine >> 6] >> (mine & 63) & 1)) {
       mine = 0;
-      while (mine < most_colours && (used[mine >> 6] >> (mine & 63) & 1)) ++mine;
+      while (mine < max_colours && (used[mine >> 6] >> (mine & 63) & 1)) ++mine;
     }
-    if (mine == most_colours) {
+    if (mine == max_colours) {
       raise_flag(too_many);
-      mine = most_colours - 1;
+      mine = max_colours - 1;
     }
     ((volatile unsigned char *)colour)[p] = (unsigned char)mine;
   }
@@ -111,9 +111,9 @@ struct GlobalPlace {
 // Aggregates that have more nodes than a block may are cut along the order of the keys.
 struct CountPieces {
   const int *first;
-  int        most;
+  int        max_nodes;
   int       *count;
-  HD void    operator()(int c) const { count[c] = (first[c + 1] - first[c] + most - 1) / most; }
+  HD void    operator()(int c) const { count[c] = (first[c + 1] - first[c] + max_nodes - 1) / max_nodes; }
 };
 struct FillPieces {
   const int     *first, *piece;
@@ -224,9 +224,9 @@ template <class T> Failure::Kind Colouring<T>::sweep_pattern(Level<T> &level, co
   Buffer<int> first;
   for_each(exec_, points, ColourKey{colour.data(), blocks ? sweep.block.data() : nullptr, by.data()});
   sort_keys(exec_, points, 8, by, sweep.order);
-  bucket_starts(exec_, points, by.data(), most_colours, Key(0), first);
+  bucket_starts(exec_, points, by.data(), max_colours, Key(0), first);
   const Buffer<int> here = on_host(first);
-  int               colours = most_colours;
+  int               colours = max_colours;
   while (colours && here.data()[colours - 1] == points) --colours;
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &colours, 1, MPI_INT, MPI_MAX, comm_);
   sweep.first.assign(here.data(), here.data() + colours + 1);
@@ -290,12 +290,12 @@ template <class T> void Colouring<T>::own_blocks(Level<T> &level)
     local.push_back((int)starts.size() - 2);
   }
   sweep.blocks   = (int)starts.size() - 1;
-  sweep.mates    = (int)owner.size();
+  sweep.partners    = (int)owner.size();
   sweep.exchange = Exchange(exec_, comm_, level.n, owner, index);
   sweep.begin    = copy_to(exec_.space, starts);
   sweep.member   = copy_to(exec_.space, member);
   sweep.local    = copy_to(exec_.space, local);
-  sweep.r        = make<T>((size_t)(level.n + sweep.mates) * (size_t)params_.bs);
+  sweep.r        = make<T>((size_t)(level.n + sweep.partners) * (size_t)params_.bs);
 }
 
 // The aggregates as blocks. position: of own nodes among those of all processes, where there are several.
@@ -309,10 +309,10 @@ template <class T> Failure::Kind Colouring<T>::block_pattern(Level<T> &level, co
   const Key   *keys = several ? everyone_.key.data() : key.data();
   const int    number = several ? (int)everyone_.key.size() : points;
   const double entries = level.nodes * bs * bs; // a node takes as many as its block has nodes
-  const int    most = (int)std::max(1., std::min<double>(max_in_block / bs, 2e9 / std::max(entries, 1.)));
+  const int    max_nodes = (int)std::max(1., std::min<double>(max_in_block / bs, 2e9 / std::max(entries, 1.)));
   Buffer<int>  first, piece = make<int>((size_t)cells.n + 1);
   bucket_starts(exec_, number, keys, cells.n, cells.start.data(), first);
-  for_each(exec_, cells.n, CountPieces{first.data(), most, piece.data()});
+  for_each(exec_, cells.n, CountPieces{first.data(), max_nodes, piece.data()});
   const int             blocks = scan(exec_, cells.n, piece);
   Buffer<int>           begin = make<int>((size_t)blocks + 1);
   Buffer<unsigned char> wanted = make<unsigned char>((size_t)blocks);

@@ -27,12 +27,12 @@ template <int D, class K> HD inline int common_level(const K *key, int a, int b)
 // from + k - most.
 template <int D, class K> struct SharedLevel {
   const K *key;
-  int      n, most, from;
+  int      n, capacity, from;
   short   *level;
   HD void  operator()(int k) const
   {
-    const int a = from + k - most;
-    level[k]    = (short)(a + most < n ? common_level<D>(key, a, a + most) : -1);
+    const int a = from + k - capacity;
+    level[k]    = (short)(a + capacity < n ? common_level<D>(key, a, a + capacity) : -1);
   }
 };
 struct LargerLevel {
@@ -43,15 +43,15 @@ struct LargerLevel {
 };
 // The finest level of a cell with more than `most` points in which point first + p is, for p in [0, last - first).
 template <int D, class K>
-Buffer<short> crowded(const Exec &exec, int n, int most, const Buffer<K> &key, int first, int last)
+Buffer<short> crowded(const Exec &exec, int n, int capacity, const Buffer<K> &key, int first, int last)
 {
-  const int     all = last - first + most; // of the point and those before and behind it
+  const int     all = last - first + capacity; // of the point and those before and behind it
   Buffer<short> level, larger;
   level.resize_unset(Extent{(size_t)all, exec.space});
   larger.resize_unset(Extent{(size_t)all, exec.space});
-  for_each(exec, all, SharedLevel<D, K>{key.data(), n, most, first, level.data()});
-  for (int width = 1; width <= most;) { // level[p] is the largest of so many
-    const int step = std::min(width, most + 1 - width);
+  for_each(exec, all, SharedLevel<D, K>{key.data(), n, capacity, first, level.data()});
+  for (int width = 1; width <= capacity;) { // level[p] is the largest of so many
+    const int step = std::min(width, capacity + 1 - width);
     width += step;
     for_each(exec, all + 1 - width, LargerLevel{level.data(), step, larger.data()});
     std::swap(level, larger);

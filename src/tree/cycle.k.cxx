@@ -68,7 +68,7 @@ template <class T> struct RestrictStream {
   const T   *b, *weight;
   int        leaves, group, corners;
   T         *sums;
-  static constexpr int most = 1024; // nodes
+  static constexpr int max_nodes = 1024; // nodes
   size_t     bytes() const { return stream.bytes() + (size_t)stream.rows * sizeof(T); }
   template <class Block> HD void operator()(Block &block) const
   {
@@ -185,7 +185,7 @@ template <class T> template <class V> void Level<T>::restrict_to(const Level &ne
         // as many leaves as have the nodes of a block of each_row() in the mean
         Stream<T> stream = stream_of(*this, of.x);
         const int group  = std::clamp((int)((double)stream.rows * transfer.cells / n), 1,
-                                      RestrictStream<T>::most / product.fullest);
+                                      RestrictStream<T>::max_nodes / product.fullest);
         stream.rows     = group * product.fullest;
         const RestrictStream<T> restrict_leaves{stream, begin,   of.b,   weight, transfer.cells,
                                                 group,  corners, of.sums};
@@ -301,8 +301,8 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
 template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int top)
 {
   // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
-  constexpr double most_recorded = 2000;
-  constexpr size_t sums = 2 * device::most_blocks; // of the K-cycle's inner products: one for each block
+  constexpr double max_recorded = 2000;
+  constexpr size_t sums = 2 * device::max_blocks; // of the K-cycle's inner products: one for each block
   double           all = 0, visits_here = 1;
   for (size_t l = 0; l < levels_.size(); ++l) {
     all += visits_here;
@@ -312,7 +312,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
     Grids<V> grids{*this, begun, top};
     multigrid::cycle(grids, cycle_kind(), top);
   };
-  if (!levels_[0].distributed && all <= most_recorded)
+  if (!levels_[0].distributed && all <= max_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
       exec_.space, numeric_.setups(), params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
@@ -331,9 +331,9 @@ template <class T> void Hierarchy<T>::vectors(int l)
   // a thread reads rows that lie together at the speed of memory while they are very short
   const double row = level.n ? (double)level.j.size() / level.n : 0;
   level.by_nodes   = exec_.space == Space::cuda;
-  level.share      = !level.by_nodes || row < 6 ? 0 : row < 48 ? 2 : 3;
-  level.streams    = level.by_nodes && level.bs == 1 && level.share;
-  level.restricts_in_blocks = level.streams && level.product.fullest <= RestrictStream<T>::most;
+  level.log_threads      = !level.by_nodes || row < 6 ? 0 : row < 48 ? 2 : 3;
+  level.streams    = level.by_nodes && level.bs == 1 && level.log_threads;
+  level.restricts_in_blocks = level.streams && level.product.fullest <= RestrictStream<T>::max_nodes;
   const bool krylov = params_.cycle == Cycle::k && l && l < last;
   level.begun  = !sweeps() && l < last && !krylov && (!l || !levels_[(size_t)l - 1].distributed);
   level.work.b = make<T>(n);

@@ -7,7 +7,7 @@ namespace tessera::tree {
 
 namespace {
 
-template <class Index> struct InverseOfFixed {
+template <class Index> struct InverseOfConstrained {
   Rows<Index> m;
   const int  *list;
   double     *inverse;
@@ -15,19 +15,19 @@ template <class Index> struct InverseOfFixed {
 };
 // Couplings of unknowns that are not fixed with Dirichlet rows.
 template <class Index, class F>
-HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
+HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *constrained, int row, const F &f)
 {
-  if (fixed[row]) return;
+  if (constrained[row]) return;
   for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-    if (fixed[m.j[e]] == dirichlet) f((int)m.j[e], m.a[e]);
+    if (constrained[m.j[e]] == dirichlet) f((int)m.j[e], m.a[e]);
   if (m.oi)
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
-      if (fixed[m.n * bs + m.ghost[m.oj[e]]] == dirichlet) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
+      if (constrained[m.n * bs + m.ghost[m.oj[e]]] == dirichlet) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
 }
 template <class Index> struct OneSided {
   Rows<Index>          m;
   int                  bs;
-  const unsigned char *fixed;
+  const unsigned char *constrained;
   const int           *perm, *where, *list;
   const int           *begin; // or nullptr: count only
   double               scale;
@@ -37,7 +37,7 @@ template <class Index> struct OneSided {
   {
     const int p = list[k];
     int       n = 0;
-    each_one_sided(m, bs, fixed, perm[p / bs] * bs + p % bs, [&](int unknown, double v) {
+    each_one_sided(m, bs, constrained, perm[p / bs] * bs + p % bs, [&](int unknown, double v) {
       if (v == 0) return;
       if (begin) {
         column[begin[k] + n] = where[unknown / bs] * bs + unknown % bs;
@@ -61,7 +61,7 @@ template <class T> struct SumColumns {
     sums[q] = s;
   }
 };
-struct StoreFixedTransposed {
+struct StoreConstrainedTransposed {
   const int    *list, *where;
   const double *inverse, *r, *sums;
   int           bs;
@@ -77,13 +77,13 @@ struct StoreFixedTransposed {
 template <class T> template <class Index> void Hierarchy<T>::couplings(const Rows<Index> &rows)
 {
   one_sided_.any = false;
-  if (!fixed_.any) return;
+  if (!constrained_.any) return;
   const int n = (int)one_sided_.rows.size();
-  fixed_.inverse = make<double>(fixed_.list.size());
-  for_each(exec_, (int)fixed_.list.size(), InverseOfFixed<Index>{rows, fixed_.list.data(), fixed_.inverse.data()});
+  constrained_.inverse = make<double>(constrained_.list.size());
+  for_each(exec_, (int)constrained_.list.size(), InverseOfConstrained<Index>{rows, constrained_.list.data(), constrained_.inverse.data()});
   one_sided_.i = make<int>((size_t)n + 1);
   for_each(exec_, n,
-           OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
+           OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
                            nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
   const int entries = scan(exec_, n, one_sided_.i);
   one_sided_.any        = total(entries) > 0;
@@ -91,12 +91,12 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
   one_sided_.a      = make<double>((size_t)entries);
   if (one_sided_.any)
     for_each(exec_, n,
-             OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
+             OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
                              one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(), one_sided_.a.data()});
 }
 
 // z_F = D^-1 (r_F - A_IF' z_I), where z_I is what the cycle has left, times scale
-template <class T> void Hierarchy<T>::store_fixed_transposed(const double *r, double scale, double *z)
+template <class T> void Hierarchy<T>::store_constrained_transposed(const double *r, double scale, double *z)
 {
   Level<T> &level = levels_[0];
   auto     &t = one_sided_.transpose;
@@ -104,15 +104,15 @@ template <class T> void Hierarchy<T>::store_fixed_transposed(const double *r, do
   const SumColumns<T> columns{t.i.data(), t.row.data(), t.a.data(), level.work.x.data(), t.sums.data()};
   for_each(exec_, (int)t.i.size() - 1, columns);
   if (level.distributed) level.exchange.add_back(t.sums.data(), params_.bs);
-  for_each(exec_, (int)fixed_.list.size(),
-           StoreFixedTransposed{fixed_.list.data(), where_.data(), fixed_.inverse.data(), r, t.sums.data(), params_.bs,
+  for_each(exec_, (int)constrained_.list.size(),
+           StoreConstrainedTransposed{constrained_.list.data(), where_.data(), constrained_.inverse.data(), r, t.sums.data(), params_.bs,
                                 scale, z});
 }
 
 #define INSTANTIATE(T) \
   template void Hierarchy<T>::couplings(const Rows<int> &); \
   template void Hierarchy<T>::couplings(const Rows<int64_t> &); \
-  template void Hierarchy<T>::store_fixed_transposed(const double *, double, double *);
+  template void Hierarchy<T>::store_constrained_transposed(const double *, double, double *);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

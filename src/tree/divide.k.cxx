@@ -129,22 +129,22 @@ int assign_owners(MPI_Comm comm, int corners, const int *begin, const int *verte
   int       size, rank;
   MPI_Comm_size(comm, &size);
   MPI_Comm_rank(comm, &rank);
-  std::vector<long long> most((size_t)n);
+  std::vector<long long> bid((size_t)n);
   for (int l = 0; l < cells.n; ++l)
     for (int c = 0; c < corners; ++c)
       if (const int v = vertex[l * corners + c]; v >= 0)
-        most[(size_t)v] += begin[l + 1] - begin[l];
-  for (long long &m : most) m = m * size + (size - 1 - rank);
-  MPI_Allreduce(MPI_IN_PLACE, most.data(), n, MPI_LONG_LONG, MPI_MAX, comm);
-  std::vector<int> numbers((size_t)size);
+        bid[(size_t)v] += begin[l + 1] - begin[l];
+  for (long long &m : bid) m = m * size + (size - 1 - rank);
+  MPI_Allreduce(MPI_IN_PLACE, bid.data(), n, MPI_LONG_LONG, MPI_MAX, comm);
+  std::vector<int> counts((size_t)size);
   d.owner.resize((size_t)n);
   d.index.resize((size_t)n);
   for (size_t v = 0; v < (size_t)n; ++v) {
-    d.owner[v] = size - 1 - (int)(most[v] % size);
-    d.index[v] = numbers[(size_t)d.owner[v]]++;
+    d.owner[v] = size - 1 - (int)(bid[v] % size);
+    d.index[v] = counts[(size_t)d.owner[v]]++;
     if (d.owner[v] == rank) d.vertex.push_back((int)v);
   }
-  return numbers[(size_t)rank];
+  return counts[(size_t)rank];
 }
 
 } // namespace

@@ -23,7 +23,7 @@ template <class T> static Numbering number_nodes(Hierarchy<T> &h, MPI_Comm comm,
 {
   const Level<T> &level = h.levels()[l];
   const int       n = level.n;
-  Buffer<double>  numbers((size_t)(n + level.ghosts)), there;
+  Buffer<double>  numbers((size_t)(n + level.ghosts)), on_device;
   Numbering       of;
   int             size, rank;
   long long       mine = n, first = 0;
@@ -36,10 +36,10 @@ template <class T> static Numbering number_nodes(Hierarchy<T> &h, MPI_Comm comm,
   const Buffer<int> node = on_host(h.order());
   for (int p = 0; p < n; ++p) numbers.data()[p] = (double)(first + (l ? p : node.data()[p]));
   if (level.distributed) {
-    there.resize(Extent{numbers.size(), h.exec().space});
-    copy(numbers, there);
-    const_cast<Exchange &>(level.exchange).forward(there.data(), 1); // its messages have memory of their own
-    numbers = on_host(there);
+    on_device.resize(Extent{numbers.size(), h.exec().space});
+    copy(numbers, on_device);
+    const_cast<Exchange &>(level.exchange).forward(on_device.data(), 1); // its messages have memory of their own
+    numbers = on_host(on_device);
   }
   of.begin = level.distributed ? 0 : (int)(mine * rank / size);
   of.end   = level.distributed ? n : (int)(mine * (rank + 1) / size);
@@ -62,10 +62,10 @@ template <class T> Entries interpolation(Hierarchy<T> &h, MPI_Comm comm, int bs,
     for (int p = begin.data()[leaf]; p < begin.data()[leaf + 1]; ++p) {
       if (p < rows.begin || p >= rows.end) continue;
       for (int k = 0; k < bs; ++k) {
-        bool there = false;
+        bool coupled = false;
         for (int q = i.data()[p]; q < i.data()[p + 1]; ++q)
-          for (int m = 0; m < bs; ++m) there = there || a.data()[((ptrdiff_t)q * bs + k) * bs + m] != 0;
-        for (int c = 0; c < corners && there; ++c) {
+          for (int m = 0; m < bs; ++m) coupled = coupled || a.data()[((ptrdiff_t)q * bs + k) * bs + m] != 0;
+        for (int c = 0; c < corners && coupled; ++c) {
           const int v = vertex.data()[leaf * corners + c];
           const T   w = weight.data()[(ptrdiff_t)p * corners + c];
           if (v >= 0 && w != 0) e.add(rows.node[(size_t)p] * bs + k, columns.node[(size_t)v] * bs + k, (double)w);

@@ -72,17 +72,17 @@ template <class T> struct Root {
 template <class T> struct Change {
   const int *i, *j;
   const T   *a, *old, *now, *before; // now and before: roots of the inverse diagonal
-  int        bs, n, share;
+  int        bs, n, log_threads;
   HD void    operator()(int item, int line, Largest &change) const
   {
-    const Shared at(line * list_row + item, share); // of an unknown
+    const Shared at(line * list_row + item, log_threads); // of an unknown
     const int    row = at.node, p = row / bs, k = row % bs;
     int          first = 0, step = 1;
     double       sum = 0;
     if (row >= n * bs) return;
 #ifdef __CUDA_ARCH__
     first = at.thread;
-    step <<= share;
+    step <<= log_threads;
 #else
     if (at.thread) return;
     if (bs == 1) { // without the numbers of blocks, which take as long as all else
@@ -97,7 +97,7 @@ template <class T> struct Change {
         const ptrdiff_t to = ((ptrdiff_t)bs * e + k) * bs + m, q = (ptrdiff_t)bs * j[e] + m;
         sum += fabs((double)a[to] * now[row] * now[q] - (double)old[to] * before[row] * before[q]);
       }
-    sum = sum_shared(sum, share);
+    sum = sum_shared(sum, log_threads);
     change.join((now[row] > 0) == (before[row] > 0) ? sum : 1);
   }
 };
@@ -159,7 +159,7 @@ template <class T> struct Start {
 // of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ..., and what rounding did to the sums
 // of rows; last the change since the values before. Behind those of all grids stands what the inverse of the last
 // operator gives.
-constexpr int    statistics    = multigrid::lanczos_numbers + 4;
+constexpr int    statistics    = multigrid::lanczos_scalars + 4;
 // Such a part of a diagonal entry is too much for single precision, of several unknowns a node less.
 constexpr double much_rounding = 0.05, much_of_several = 5e-4;
 
@@ -242,9 +242,9 @@ template <class T> void NumericSetup<T>::bound_change(Level<T> &level, int numbe
   level.roots(level.work.r);
   level.halo(level.work.r.data());
   level.halo(level.work.z.data());
-  forall_join(exec_, list_box((level.n * params_.bs) << level.share),
+  forall_join(exec_, list_box((level.n * params_.bs) << level.log_threads),
               Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.work.r.data(),
-                        level.work.z.data(), params_.bs, level.n, level.share},
+                        level.work.z.data(), params_.bs, level.n, level.log_threads},
               (Largest *)(statistics_.data() + at));
 }
 
@@ -264,11 +264,11 @@ template <class T> double NumericSetup<T>::change_of(int number, const double *f
 
 // Of grids that are all divided by the processes or none of them is; together, as a step of all takes one message for
 // a sum.
-template <class T> void NumericSetup<T>::estimate(const std::vector<int> &numbers)
+template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
 {
   const auto place = [](int number) { return (size_t)number * (size_t)statistics + 2; };
   std::vector<multigrid::LanczosProblem<Level<T>>> problems;
-  for (int number : numbers) problems.push_back({&levels_[(size_t)number], statistics_.data() + place(number)});
+  for (int number : grids) problems.push_back({&levels_[(size_t)number], statistics_.data() + place(number)});
   multigrid::lanczos<T>(
     problems,
     [&](const Level<T> &level, T *v) {
@@ -276,8 +276,8 @@ template <class T> void NumericSetup<T>::estimate(const std::vector<int> &number
     },
     [&](int k) {
       std::vector<size_t> places;
-      for (int number : numbers) places.push_back(place(number) + (size_t)k);
-      if (!numbers.empty() && levels_[(size_t)numbers[0]].distributed) reduce_statistics(places, MPI_SUM);
+      for (int number : grids) places.push_back(place(number) + (size_t)k);
+      if (!grids.empty() && levels_[(size_t)grids[0]].distributed) reduce_statistics(places, MPI_SUM);
     });
 }
 
@@ -325,11 +325,11 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   const Buffer<T>     v = on_host(level.a);
   std::vector<double> place((size_t)(level.n + level.ghosts) * (size_t)bs);
   if (level.distributed) { // the numbers of the ghosts
-    Buffer<double> number((size_t)(level.n + level.ghosts) * (size_t)bs), there = make<double>(number.size());
+    Buffer<double> number((size_t)(level.n + level.ghosts) * (size_t)bs), on_device = make<double>(number.size());
     for (int p = 0; p < mine; ++p) number.data()[p] = c.offset + p;
-    copy(number, there);
-    level.exchange.forward(there.data(), bs);
-    number = on_host(there);
+    copy(number, on_device);
+    level.exchange.forward(on_device.data(), bs);
+    number = on_host(on_device);
     std::copy(number.data(), number.data() + number.size(), place.begin());
   } else
     for (size_t p = 0; p < place.size(); ++p) place[p] = (double)p;

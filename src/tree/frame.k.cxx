@@ -78,15 +78,15 @@ template <int D> struct Count {
   static constexpr int levels = levels_of<D, unsigned>;
   const unsigned      *key;
   const short         *level; // of crowded()
-  int                  n, most, first, copies;
+  int                  n, capacity, first, copies;
   int                 *counts;
   HD void              operator()(int k) const
   {
     const int p = first + k, leaf = level[k] < levels ? level[k] + 1 : levels;
     if (common_level<D>(key, p - 1, p) >= leaf) return; // not the first of its leaf
     int c = 1;
-    while (c < most && p + c < n && common_level<D>(key, p, p + c) >= leaf) ++c;
-    add_to(counts + ((ptrdiff_t)(k / list_row % copies) * (levels + 1) + leaf) * (most + 1) + c, c);
+    while (c < capacity && p + c < n && common_level<D>(key, p, p + c) >= leaf) ++c;
+    add_to(counts + ((ptrdiff_t)(k / list_row % copies) * (levels + 1) + leaf) * (capacity + 1) + c, c);
   }
 };
 
@@ -119,37 +119,37 @@ Buffer<unsigned> short_keys(const Exec &exec, int dim, int n, const Buffer<Key> 
   return key;
 }
 
-std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first,
+std::vector<int> count_leaves(const Exec &exec, int dim, int capacity, int n, const Buffer<unsigned> &keys, int first,
                               int last)
 {
   std::vector<int> all;
   with_dim(dim, [&](auto d) {
     const int    copies = exec.space == Space::cuda ? 64 : 1;
-    const size_t numbers = (size_t)(levels_of<d.value, unsigned> + 1) * (size_t)(most + 1);
-    Buffer<int>  counts(Extent{(size_t)copies * numbers, exec.space}), here(counts.size());
+    const size_t size = (size_t)(levels_of<d.value, unsigned> + 1) * (size_t)(capacity + 1);
+    Buffer<int>  counts(Extent{(size_t)copies * size, exec.space}), here(counts.size());
     for_each(exec, last - first,
-             Count<d.value>{keys.data(), crowded<d.value>(exec, n, most, keys, first, last).data(), n, most, first,
+             Count<d.value>{keys.data(), crowded<d.value>(exec, n, capacity, keys, first, last).data(), n, capacity, first,
                             copies, counts.data()});
     copy(counts, here);
-    all.resize(numbers);
-    for (size_t p = 0; p < here.size(); ++p) all[p % numbers] += here.data()[p];
+    all.resize(size);
+    for (size_t p = 0; p < here.size(); ++p) all[p % size] += here.data()[p];
   });
   return all;
 }
 
-double root_length(int dim, int most, const std::vector<int> &counts, int *deepest)
+double root_length(int dim, int capacity, const std::vector<int> &counts, int *deepest)
 {
   struct Group {
     double length;
     long   points;
   };
   std::vector<Group> groups;
-  const int          levels = (int)counts.size() / (most + 1) - 1;
+  const int          levels = (int)counts.size() / (capacity + 1) - 1;
   long               all = 0, sum = 0;
   for (int l = 0; l <= levels; ++l)
-    for (int c = 1; c <= most; ++c)
-      if (const int points = counts[(size_t)(l * (most + 1) + c)]) {
-        groups.push_back({std::ldexp(std::pow(0.5 * most / c, 1. / dim), -l), points});
+    for (int c = 1; c <= capacity; ++c)
+      if (const int points = counts[(size_t)(l * (capacity + 1) + c)]) {
+        groups.push_back({std::ldexp(std::pow(0.5 * capacity / c, 1. / dim), -l), points});
         all += points;
         *deepest = l < levels ? l : depth(dim);
       }

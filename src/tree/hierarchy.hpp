@@ -96,7 +96,7 @@ template <class T> struct GaussSeidel {
   // blocks in which it has a node, local[p] is the one of node p, and member[] are slots: of own nodes and, from n
   // on, of mates, which are nodes of others.
   bool             exact = false; // goes by blocks
-  int              blocks = 0, mates = 0;
+  int              blocks = 0, partners = 0;
   Buffer<int>      block, place, begin, member, local;
   Buffer<int>      row;    // where the rows of node p in the inverse of its block begin
   Buffer<T>        inverse, r;
@@ -198,7 +198,7 @@ template <class T> struct Operator {
   Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
   Buffer<int> i, j;
   Buffer<T>   a, inverse;      // of the diagonal; 0 where an unknown takes no part
-  int         share   = 0;     // 2^share threads of a device work on a row
+  int         log_threads   = 0;     // 2^share threads of a device work on a row
   bool        streams = false; // blocks of a device stream the rows
   int         unknowns() const { return n * bs; }
   void        roots(Buffer<T> &root) const; // of the inverse diagonal
@@ -335,9 +335,9 @@ public:
   // The same from a level on whose values are those of some of its unknowns. The interpolation stays.
   Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale);
   void     product(Level<T> &fine, Level<T> &coarse);
-  void     block_numbers(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
+  void     block_values(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
   void     transpose_pattern(Level<T> &level);
-  void     transpose_numbers(Level<T> &level);
+  void     transpose_values(Level<T> &level);
   bool     filtered() const { return filtered_; }
   bool     convective() const { return convective_; }
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
@@ -363,7 +363,7 @@ private:
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
   void    diagonal(Level<T> &level, int number, const Buffer<int> &perm, const Buffer<Diagonal> &place);
-  void    estimate(const std::vector<int> &numbers);
+  void    estimate(const std::vector<int> &grids);
   double  change_of(int number, const double *found) const;
   void    bound_change(Level<T> &level, int number);
   void    take_eigenvalue(int number, const double *found, double scale, Failure &failure);
@@ -409,7 +409,7 @@ public:
   // right-hand sides, by their largest number
   bool                        normalises() const { return sizeof(T) < sizeof(double) && exec_.space == Space::host; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
-  double                      fixed() const { return fixed_.total; }
+  double                      constrained() const { return constrained_.total; }
   // nodes in cells that have too many and cannot be split
   double                      crowded() const { return crowded_; }
   bool                        filtered() const { return numeric_.filtered(); }
@@ -426,7 +426,7 @@ public:
   // --- for problems with bounds, whose unknowns do not all take part (truncate.k.cxx) ---
   Level<T>                   &level(int l) { return levels_[(size_t)l]; }
   int                         last() const { return (int)levels_.size() - 1; }
-  const DirichletRows        &fixed_rows() const { return fixed_; }
+  const DirichletRows        &constrained_rows() const { return constrained_; }
   const Buffer<int>          &place_of() const { return where_; } // of each node of the matrix in the first level
   void                        forget_truncation(); // all unknowns take part again
   bool                        truncated() const { return truncated_ >= 0; }
@@ -448,21 +448,21 @@ public:
   void restrict_residual(int l);    // b of level l + 1 = P' (b - A x) of level l
   void prolong(int l);              // adds P x of level l + 1 to x of level l
   // b of the mesh -= what couplings with Dirichlet rows make of x there, ghosts included
-  template <class V> void subtract_fixed(const V *x, V *b);
+  template <class V> void subtract_constrained(const V *x, V *b);
 
 private:
   template <class Index> void    read_pattern(const Rows<Index> &rows);
   template <class Index> double  fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled);
   // false: other rows are Dirichlet rows
-  template <class Index> bool    read_again(const Rows<Index> &rows, Failure &failure);
+  template <class Index> bool    reread(const Rows<Index> &rows, Failure &failure);
   template <class Index> void    couplings(const Rows<Index> &rows);
-  template <class Index> Failure find_fixed(const Rows<Index> &rows);
+  template <class Index> Failure find_constrained(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
   void    vectors(int l);
   void    turn();
   void    make_transpose();
   void    transpose_one_sided();
-  void    store_fixed_transposed(const double *r, double scale, double *z);
+  void    store_constrained_transposed(const double *r, double scale, double *z);
   template <class V> void    make_several();
   template <class V>
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
@@ -473,7 +473,7 @@ private:
   multigrid::ExactSolver<T> coarsest_;
   NumericSetup<T>       numeric_{*this, levels_, coarsest_};
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
-  DirichletRows         fixed_;
+  DirichletRows         constrained_;
   OneSidedCouplings     one_sided_;
   // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
   Buffer<Diagonal>      diagonal_;

@@ -32,7 +32,7 @@ HD inline unsigned rows_at(Mask m, int c)
 }
 
 // On the device a warp makes the lists of `group` items in one hash table, of numbers v of list r.
-constexpr int table_threads = 32, tables_of_block = 4, most_lists = 8;
+constexpr int table_threads = 32, tables_of_block = 4, max_lists = 8;
 
 #ifdef __CUDACC__
 // A warp of a block as a block of its own
@@ -87,8 +87,8 @@ struct Table {
   HD bool insert(unsigned k) const
   {
     for (int p = first(k), tries = 0; tries < size; ++tries, p = p + 1 < size ? p + 1 : 0) {
-      const unsigned there = key[p] == 0 ? claim(key + p, k) : key[p];
-      if (there == 0 || there == k) return true;
+      const unsigned found = key[p] == 0 ? claim(key + p, k) : key[p];
+      if (found == 0 || found == k) return true;
     }
     return false;
   }
@@ -112,19 +112,19 @@ struct TableRoom {
   int      *full, *cut, *place; // no room in the table; none for the lists; where these go
   static constexpr size_t list_bytes  = 2 * sizeof(unsigned) + sizeof(int),
                           each_bytes  = list_bytes + sizeof(int) + 2 * sizeof(unsigned),
-                          fixed_bytes = (2 * most_lists + 6) * sizeof(int);
+                          counter_bytes = (2 * max_lists + 6) * sizeof(int);
   HD TableRoom(char *memory, int *counts, int size)
   {
     list  = (unsigned *)memory + size;
     table = {(unsigned *)memory, (int *)(list + size), size};
     bits  = table.value + size;
     mask  = (unsigned *)bits + size;
-    begin = counts, kept = begin + most_lists + 1, full = kept + most_lists + 1, cut = full + 1, place = cut + 1;
+    begin = counts, kept = begin + max_lists + 1, full = kept + max_lists + 1, cut = full + 1, place = cut + 1;
   }
   template <class Block> HD void clear(Block &block) const
   {
     block.each(0, table.size, 0, 1, [&](int p, int) { table.key[p] = 0; });
-    block.each(0, most_lists + 1, 0, 1, [&](int r, int) { begin[r] = 0; });
+    block.each(0, max_lists + 1, 0, 1, [&](int r, int) { begin[r] = 0; });
     block.each(0, 1, 0, 1, [&](int, int) { *full = 0; });
     block.sync();
   }
@@ -137,7 +137,7 @@ struct TableRoom {
     });
     block.sync();
     block.each(0, 1, 0, 1, [&](int, int) {
-      for (int r = 0; r < most_lists; ++r) begin[r + 1] += begin[r];
+      for (int r = 0; r < max_lists; ++r) begin[r + 1] += begin[r];
     });
     block.sync();
     return !*full;
@@ -161,14 +161,14 @@ struct Taken {
 
 // Runs f(room), which says whether there was room, with a table of the block, and where that is too small with larger
 // ones, at last for twice most() numbers: this bound is far from what most lists have.
-template <class Block, class Most, class F>
-HD void with_table(Block &block, int size, const Taken &taken, const Most &most, const F &f)
+template <class Block, class Bound, class F>
+HD void with_table(Block &block, int size, const Taken &taken, const Bound &bound, const F &f)
 {
   int *const  counts = (int *)block.shared;
-  char *const memory = (char *)block.shared + TableRoom::fixed_bytes;
+  char *const memory = (char *)block.shared + TableRoom::counter_bytes;
   if (f(TableRoom(memory, counts, size))) return;
   unsigned long long *const at = (unsigned long long *)memory; // the table there is given up
-  const unsigned long long  largest = 2 * (unsigned long long)most();
+  const unsigned long long  largest = 2 * (unsigned long long)bound();
   for (unsigned long long room = 2 * (unsigned long long)size;; room *= 4) {
     room = room < largest ? room : largest;
     block.sync();
@@ -202,12 +202,12 @@ struct LeafLists {
     const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0],
               p1 = begin[l1];
     if (i[p0] == i[p1]) return; // lengths stay zero
-    const auto most = [&] {
+    const auto bound = [&] {
       const long long entries = i[p1] - i[p0], all = (long long)group * around,
-                      pairs_most = entries < all ? entries : all, next = (long long)group * nodes;
-      return pairs_most << shift < next ? pairs_most << shift : next > pairs_most ? next : pairs_most;
+                      max_pairs = entries < all ? entries : all, next = (long long)group * nodes;
+      return max_pairs << shift < next ? max_pairs << shift : next > max_pairs ? next : max_pairs;
     };
-    with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
+    with_table(block, size, taken, bound, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
   }
   template <class Block> HD bool run(Block &block, const TableRoom &room, int l0, int l1, int p0, int p1) const
   {
@@ -224,9 +224,9 @@ struct LeafLists {
     });
     if (!room.number(block)) return false;
     room.make_list(block);
-    const int all = room.begin[most_lists];
+    const int all = room.begin[max_lists];
     block.each(0, 2 * all, 0, 1, [&](int k, int) { room.mask[k] = 0; });
-    block.each(0, most_lists + 1, 0, 1, [&](int r, int) { room.kept[r] = room.begin[r]; });
+    block.each(0, max_lists + 1, 0, 1, [&](int r, int) { room.kept[r] = room.begin[r]; });
     block.sync();
     // which corners of which pair of leaves are coupled
     block.each(0, lanes * (p1 - p0), 0, 1, [&](int item, int) {
@@ -249,16 +249,16 @@ struct LeafLists {
         const int  k = item >> shift, c = item - (k << shift);
         const Mask mask = (Mask)room.mask[2 * k + 1] << 32 | room.mask[2 * k];
         const unsigned pair_key = room.list[k];
-        const bool there = corners_of(mask) >> c & 1;
+        const bool coupled = corners_of(mask) >> c & 1;
         f(k, c, mask,
-          there ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0u);
+          coupled ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0u);
       });
     };
     each_corner([&](int, int, Mask, unsigned key) {
       if (key && !table.insert(key)) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
-    const int next = room.begin[most_lists];
+    const int next = room.begin[max_lists];
     block.each(l0, l1, 0, 1, [&](int l, int) {
       pairs[l]   = room.kept[l - l0 + 1] - room.kept[l - l0];
       columns[l] = room.length(l - l0);
@@ -328,21 +328,21 @@ struct RowLists {
   template <class Block> HD void operator()(Block &block) const
   {
     const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
-    const auto most = [&] {
+    const auto bound = [&] {
       long long entries = 0;
       for (int p = first[v0]; p < first[v1]; ++p) entries += columns[(at[p] >> shift) + 1] - columns[at[p] >> shift];
       return entries < (long long)group * nodes ? entries : (long long)group * nodes;
     };
-    with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, v0, v1); });
+    with_table(block, size, taken, bound, [&](const TableRoom &room) { return run(block, room, v0, v1); });
   }
   template <class Block> HD bool run(Block &block, const TableRoom &room, int v0, int v1) const
   {
     const Table table = room.table;
     // of a row; 2^share of them
-    const int   lanes = table_threads / group, share = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2;
+    const int   lanes = table_threads / group, log_lanes = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2;
     const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
-        const int r = item >> share, until = first[v0 + r + 1];
+        const int r = item >> log_lanes, until = first[v0 + r + 1];
         for (int p = first[v0 + r]; p < until; ++p) {
           const int       l = at[p] >> shift, c = at[p] - (l << shift), from = columns[l], nc = columns[l + 1] - from;
           const ptrdiff_t to = ((ptrdiff_t)from << shift) + (ptrdiff_t)c * nc;
@@ -352,11 +352,11 @@ struct RowLists {
       });
     };
     room.clear(block);
-    each_entry([&](int r, int there, int v, ptrdiff_t) {
-      if (there && !table.insert(Table::key_of(r, v))) raise_flag(room.full);
+    each_entry([&](int r, int coupled, int v, ptrdiff_t) {
+      if (coupled && !table.insert(Table::key_of(r, v))) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
-    const int all = room.begin[most_lists];
+    const int all = room.begin[max_lists];
     block.each(v0, v1, 0, 1, [&](int v, int) {
       length[v] = room.length(v - v0);
       if (length[v] >= wanted_slot) raise_flag(too_long);
@@ -377,8 +377,8 @@ struct RowLists {
       j[*room.place + from + rank] = Table::number(v);
     });
     block.sync();
-    each_entry([&](int r, int there, int v, ptrdiff_t to) {
-      slot[to] = there ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none;
+    each_entry([&](int r, int coupled, int v, ptrdiff_t to) {
+      slot[to] = coupled ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none;
     });
     return true;
   }
@@ -429,7 +429,7 @@ Buffer<unsigned long long> make_lists(const Exec &exec, int items, Lists &lists,
   lists.too_long   = (int *)(used.data() + 3);
   for (;;) {
     bool enough = true;
-    forall_warps(exec, blocks_of(items, lists.group), TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes,
+    forall_warps(exec, blocks_of(items, lists.group), TableRoom::counter_bytes + (size_t)lists.size * Lists::bytes,
                  lists);
     copy(used, on_host);
     for (int k = 0; k < 3; ++k)

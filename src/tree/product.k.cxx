@@ -101,9 +101,9 @@ template <class T, class S, int BS> struct SumParts {
   template <class Block> HD void operator()(Block &block) const
   {
     const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
-    int       most = 0;
-    for (int v = v0; v < v1; ++v) most = first[v + 1] - first[v] > most ? first[v + 1] - first[v] : most;
-    for (int q = 0; q < most; ++q) {
+    int       longest = 0;
+    for (int v = v0; v < v1; ++v) longest = first[v + 1] - first[v] > longest ? first[v + 1] - first[v] : longest;
+    for (int q = 0; q < longest; ++q) {
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int t, int) {
         const int v = v0 + t / lanes, p = first[v] + q;
         if (p >= first[v + 1]) return;
@@ -142,10 +142,10 @@ template <class T> void NumericSetup<T>::product(Level<T> &fine, Level<T> &coars
     if (parts_.size() < entries) parts_ = make_unset<T>(entries);
     // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is
     // alone in its block.
-    constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
+    constexpr int b2 = bs.value * bs.value, threads = 64, max_group = 16, largest = 6144;
     const double  nodes = (double)fine.points / cells, wide = (double)fine.product.parts / cells;
     int           group = 1;
-    while (b2 * fine.product.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
+    while (b2 * fine.product.widest <= largest && group < max_group && group * nodes * b2 <= 0.75 * threads) group *= 2;
     const int room =
       (int)std::min<double>(largest, std::max<double>(b2 * fine.product.widest, 1.5 * group * nodes * wide * b2));
     with_corners(corners, [&](auto c) {

@@ -10,7 +10,7 @@ namespace {
 // Numbers at the corners of a leaf, in vectors that the machine has: g++ does not find them by itself, and makes poor
 // ones of longer types.
 template <class T, int N> struct AtCorners {
-  static constexpr int most = 32 / (int)sizeof(T), lanes = N < most ? N : most, parts = N / lanes;
+  static constexpr int max_lanes = 32 / (int)sizeof(T), lanes = N < max_lanes ? N : max_lanes, parts = N / lanes;
   typedef T            Vector __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T)), may_alias));
   Vector               v[parts];
   AtCorners() : v{} { }
@@ -29,18 +29,18 @@ template <class T, int N> struct AtCorners {
 // for each leaf that its entries lead to, then these leaves are taken one after the other: entries of a row lead from
 // leaf to leaf and back.
 template <class T, class S, int BS, int Corners> struct LeafProduct {
-  using Numbers = AtCorners<T, Corners>;
+  using Corners_ = AtCorners<T, Corners>;
   static constexpr int B2 = BS * BS, at_once = 64, ahead = 16; // leaves; entries
   const int *begin, *i, *j, *pairs, *columns, *vertex, *row;
   const S   *pair, *column, *slot;
   const T   *a, *weight;
   T         *out;
   int        entries; // of the operator
-  Numbers   *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
+  Corners_   *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
   void       operator()(int l) const
   {
     const int nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
-    std::fill(E, E + (ptrdiff_t)B2 * nc, Numbers());
+    std::fill(E, E + (ptrdiff_t)B2 * nc, Corners_());
     const bool usual = around <= at_once && i[begin[l + 1]] + ahead <= entries;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       if (usual) add_row<true>(p, pairs[l], 0);
@@ -51,7 +51,7 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
       const int v = vertex[(ptrdiff_t)Corners * l + c];
       if (v < 0) continue;
       const S *const       s    = slot + (ptrdiff_t)Corners * columns[l] + c * nc;
-      const Numbers *const from = E;
+      const Corners_ *const from = E;
       T *const             to   = out + (ptrdiff_t)B2 * row[v];
 #pragma GCC unroll 4
       for (int k = 0; k < nc; ++k)
@@ -64,28 +64,28 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
   template <bool Usual> void add_row(int p, int list, int first) const
   {
     uint64_t   touched = 0;
-    const auto add = [&](int e, Numbers *to_ap) {
+    const auto add = [&](int e, Corners_ *to_ap) {
       const unsigned to = (unsigned)(pair[e] - first);
       if (!Usual && to >= at_once) return;
       if (Usual) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]);
-      const Numbers  w(weight + (ptrdiff_t)Corners * j[e]);
+      const Corners_  w(weight + (ptrdiff_t)Corners * j[e]);
       const T *const v = a + (ptrdiff_t)B2 * e;
       for (int b = 0; b < B2; ++b) to_ap[B2 * to + b].add(v[b], w);
       touched |= (uint64_t)1 << to;
     };
-    Numbers *const other = ap + B2 * at_once;
+    Corners_ *const other = ap + B2 * at_once;
     int            e = i[p];
     // neighbours mostly lead to one leaf, and would wait for each other
     for (; e + 1 < i[p + 1]; e += 2) add(e, ap), add(e + 1, other);
     if (e < i[p + 1]) add(e, ap);
-    const Numbers mine(weight + (ptrdiff_t)Corners * p);
+    const Corners_ mine(weight + (ptrdiff_t)Corners * p);
     for (; touched; touched &= touched - 1) {
       const int      from = __builtin_ctzll(touched);
       const S *const to   = column + (ptrdiff_t)Corners * (list + first + from);
       for (int b = 0; b < B2; ++b) {
-        Numbers s = ap[B2 * from + b];
+        Corners_ s = ap[B2 * from + b];
         s.add(1, other[B2 * from + b]);
-        ap[B2 * from + b] = other[B2 * from + b] = Numbers();
+        ap[B2 * from + b] = other[B2 * from + b] = Corners_();
         for (int c = 0; c < Corners; ++c) E[B2 * to[c] + b].add(s.at(c), mine);
       }
     }
@@ -100,9 +100,9 @@ template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, in
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     with_block(bs, [&](auto b) {
       with_corners(fine.transfer.corners, [&](auto c) {
-        using Numbers = AtCorners<T, c.value>;
+        using Corners_ = AtCorners<T, c.value>;
         constexpr size_t     b2 = b.value * b.value;
-        std::vector<Numbers> E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
+        std::vector<Corners_> E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
         const LeafProduct<T, S, b.value, c.value> kernel{fine.transfer.begin.data(),
                                                          fine.i.data(),
                                                          fine.j.data(),

@@ -8,7 +8,7 @@ namespace tessera::tree {
 // An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it:
 // such a penalty would take all digits of the coarse operators. Couplings with the first kind are one-sided, those
 // with the second have their equals in its rows.
-enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
+enum Constraint : unsigned char { unconstrained, dirichlet, penalty };
 constexpr double penalty_ratio = 1e12;
 
 // No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2,
@@ -48,7 +48,7 @@ struct Reading {
 template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;
-  const unsigned char *fixed; // of own and ghost unknowns; nullptr: none
+  const unsigned char *constrained; // of own and ghost unknowns; nullptr: none
   // a division takes as long as all else of an entry
   HD int node(int unknown) const { return bs == 1 ? unknown : unknown / bs; }
   HD int length(int row) const { return (int)(m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0)); }
@@ -70,11 +70,11 @@ template <class Index> struct RowReader {
   template <class F> HD void each_of(int row, const F &f) const
   {
     for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-      if (!fixed || !fixed[m.j[e]]) f((int)m.j[e], m.a[e]);
+      if (!constrained || !constrained[m.j[e]]) f((int)m.j[e], m.a[e]);
     if (!m.oi) return;
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) {
       const int column = m.n * bs + m.ghost[m.oj[e]];
-      if (!fixed || !fixed[column]) f(column, m.o[e]);
+      if (!constrained || !constrained[column]) f(column, m.o[e]);
     }
   }
   // f(value): in the same order, of fixed columns as well
@@ -88,7 +88,7 @@ template <class Index> struct RowReader {
   template <class F> HD void each(int node, const F &f) const
   {
     for (int k = 0; k < bs; ++k)
-      if (!fixed || !fixed[node * bs + k]) each_of(node * bs + k, [&](int column, double v) { f(k, column, v); });
+      if (!constrained || !constrained[node * bs + k]) each_of(node * bs + k, [&](int column, double v) { f(k, column, v); });
   }
 };
 
@@ -103,28 +103,28 @@ template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
 // One entry is a row's coupling with a node, and all are of this process: for kernels of a device in which
 // 2^scalar_share threads (whose numbers are not to overflow) read a row side by side, two entries at once each, as
 // nothing else hides their latency.
-constexpr int scalar_share = 2;
+constexpr int scalar_log_threads = 2;
 template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs)
 {
-  return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_share);
+  return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_log_threads);
 }
 template <class Index> int shared_by(const Exec &exec, const Rows<Index> &rows, int bs)
 {
-  return scalars(exec, rows, bs) ? scalar_share : 0;
+  return scalars(exec, rows, bs) ? scalar_log_threads : 0;
 }
 // Two entries of a row and their places in it; those in fixed columns are not there, nor what lies behind its end.
 struct TwoEntries {
   int    column[2], at[2];
   double v[2];
-  bool   there[2];
+  bool   valid[2];
 };
 // f(two) for all entries, by all threads of a row equally often, with their columns or without; thread: the number of
 // this one
 template <class Index, class F>
-HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, bool columns, int row, int thread, const F &f)
+HD inline void each_two(const Rows<Index> &m, const unsigned char *constrained, bool columns, int row, int thread, const F &f)
 {
 #ifdef __CUDA_ARCH__
-  constexpr int lanes = 1 << scalar_share;
+  constexpr int lanes = 1 << scalar_log_threads;
 #else
   constexpr int lanes = 1;
 #endif
@@ -133,12 +133,12 @@ HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, bool c
     TwoEntries two;
     for (int k = 0; k < 2; ++k) {
       two.at[k]        = (int)e + k * lanes + thread;
-      two.there[k]     = two.at[k] < length;
-      const Index from = begin + (two.there[k] ? two.at[k] : 0);
-      two.column[k] = columns && two.there[k] ? (int)m.j[from] : 0;
-      two.v[k]      = two.there[k] ? m.a[from] : 0;
+      two.valid[k]     = two.at[k] < length;
+      const Index from = begin + (two.valid[k] ? two.at[k] : 0);
+      two.column[k] = columns && two.valid[k] ? (int)m.j[from] : 0;
+      two.v[k]      = two.valid[k] ? m.a[from] : 0;
     }
-    for (int k = 0; k < 2 && fixed; ++k) two.there[k] = two.there[k] && !fixed[two.column[k]];
+    for (int k = 0; k < 2 && constrained; ++k) two.valid[k] = two.valid[k] && !constrained[two.column[k]];
     f(two);
   }
 }

@@ -31,10 +31,10 @@ struct Findings {
 
 // The diagonal entry; place: where it stands in its row, on the host
 template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at,
-                                             unsigned char &fixed, Index &place, Findings &found)
+                                             unsigned char &constrained, Index &place, Findings &found)
 {
 #ifdef __CUDA_ARCH__
-  const int first = at.thread, step = 1 << at.share;
+  const int first = at.thread, step = 1 << at.log_threads;
 #else
   constexpr int first = 0, step = 1;
 #endif
@@ -49,25 +49,25 @@ template <class Index> HD inline double look(const Rows<Index> &m, int bs, int r
   }
   if (m.oi)
     for (Index e = m.oi[row] + first; e < m.oi[row + 1]; e += step) off += fabs(m.o[e]);
-  diagonal = sum_shared(diagonal, at.share);
-  off      = sum_shared(off, at.share);
+  diagonal = sum_shared(diagonal, at.log_threads);
+  off      = sum_shared(off, at.log_threads);
   Findings mine;
   if (!(diagonal - diagonal == 0) || !(off - off == 0)) mine.bad = m.n * bs - row;
   else if (!(diagonal > 0)) mine.worst = m.n * bs - row;
-  fixed = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : not_fixed;
-  if (fixed == not_fixed) mine.largest = diagonal;
+  constrained = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : unconstrained;
+  if (constrained == unconstrained) mine.largest = diagonal;
   found.join(mine);
   return diagonal;
 }
-template <class Index> struct FindFixed {
+template <class Index> struct FindConstrained {
   Rows<Index>    m;
   int            bs;
-  unsigned char *fixed;
+  unsigned char *constrained;
   Diagonal      *place; // or nullptr
-  int            share;
+  int            log_threads;
   HD void        operator()(int k, int line, Findings &found) const
   {
-    const Shared at(line * list_row + k, share);
+    const Shared at(line * list_row + k, log_threads);
     const int    row = at.node;
     Index        diagonal;
     if (row >= m.n * bs) return;
@@ -80,40 +80,40 @@ template <class Index> struct FindFixed {
       mine.dense = m.n * bs - row;
       return found.join(mine);
     }
-    unsigned char is = not_fixed;
+    unsigned char is = unconstrained;
     look(m, bs, row, at, is, diagonal, found);
     if (at.thread) return;
-    fixed[row] = is;
+    constrained[row] = is;
     if (place) place[row] = (Diagonal)diagonal;
   }
 };
 // Are the fixed ones still fixed? now: the roots of the inverse diagonal, of values times `scale`.
-template <class Index, class T> struct LookAgain {
+template <class Index, class T> struct RereadRows {
   Rows<Index>          m;
   int                  bs;
-  const unsigned char *fixed;
+  const unsigned char *constrained;
   const int           *where;
   double               scale;
   T                   *now;
   const Diagonal      *place; // or nullptr, else bs is 1
-  int                  share;
+  int                  log_threads;
   HD void              operator()(int k, int line, Findings &found) const
   {
-    const Shared at(line * list_row + k, share);
+    const Shared at(line * list_row + k, log_threads);
     const int    row = at.node;
     if (row >= m.n * bs) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
-    unsigned char is = not_fixed;
+    unsigned char is = unconstrained;
     double        diagonal = place ? m.a[m.i[row] + place[row]] : 0;
     Index         stands;
     if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
     else diagonal = look(m, bs, row, at, is, stands, found);
     if (at.thread) return;
     const ptrdiff_t p = place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
-    if (is != fixed[row]) found.other = 1;
-    now[p] = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
+    if (is != constrained[row]) found.other = 1;
+    now[p] = is == unconstrained ? (T)(1 / sqrt(diagonal * scale)) : 0;
   }
   // For most rows it is enough to see that all entries are finite and that those off the diagonal are far from being
   // none.
@@ -166,12 +166,12 @@ template <class Index> struct BoundPattern {
   {
     m.fetch_ahead(perm, p, points);
     int n = 0;
-    if (!m.fixed) {
+    if (!m.constrained) {
       for (int k = 0; k < m.bs; ++k) n += m.length(perm[p] * m.bs + k);
     } else
       for (int k = 0; k < m.bs; ++k) {
         const int row = perm[p] * m.bs + k;
-        if (m.fixed[row]) continue;
+        if (m.constrained[row]) continue;
         int mine = 0;
         m.each_of(row, [&](int, double) { ++mine; });
         marked[(ptrdiff_t)m.bs * p + k] = mine != m.length(row);
@@ -211,7 +211,7 @@ template <class Index, class T> struct FillValues {
       return found.end_row((double)row.change);
     }
     for (int k = 0; k < m.bs; ++k) {
-      if (m.fixed && m.fixed[perm[p] * m.bs + k]) continue;
+      if (m.constrained && m.constrained[perm[p] * m.bs + k]) continue;
       Row row(*this, (ptrdiff_t)m.bs * p + k, found);
       m.each_of(perm[p] * m.bs + k, [&](int column, double v) {
         const int q = where[column / m.bs];
@@ -262,7 +262,7 @@ template <class Index, class T> struct FillScalars {
   T               *a, *sums;
   HD void          operator()(int item, int line, Reading &found) const
   {
-    const Shared at(line * list_row + item, scalar_share);
+    const Shared at(line * list_row + item, scalar_log_threads);
     const int    p = at.node;
     double       sum = 0, of_row = 0;
     if (p >= points) return;
@@ -272,24 +272,24 @@ template <class Index, class T> struct FillScalars {
     int        to = i[p];
     // nothing is left out: the pattern knows where the columns are
     const bool known = before && m.length(perm[p]) == i[p + 1] - to;
-    each_two(m.m, known ? nullptr : m.fixed, !known, perm[p], at.thread, [&](const TwoEntries &two) {
+    each_two(m.m, known ? nullptr : m.constrained, !known, perm[p], at.thread, [&](const TwoEntries &two) {
       int q[2], place[2];
       for (int k = 0; k < 2 && known; ++k) {
         place[k] = to + two.at[k];
-        q[k]     = two.there[k] ? j[place[k]] : p;
+        q[k]     = two.valid[k] ? j[place[k]] : p;
       }
-      for (int k = 0; k < 2 && !known; ++k) q[k] = two.there[k] ? where[two.column[k]] : p;
+      for (int k = 0; k < 2 && !known; ++k) q[k] = two.valid[k] ? where[two.column[k]] : p;
       for (int k = 0; k < 2 && !known; ++k) {
-        const CountShared count(two.there[k], at.share);
+        const CountShared count(two.valid[k], at.log_threads);
         place[k] = to + count.before;
         to += count.all;
       }
       for (int k = 0; k < 2 && before; ++k)
-        if (two.there[k])
+        if (two.valid[k])
           sum +=
             fabs(rescaled * scale * two.v[k] * now[p] * now[q[k]] - (double)a[place[k]] * before[p] * before[q[k]]);
       for (int k = 0; k < 2; ++k) {
-        if (!two.there[k]) continue;
+        if (!two.valid[k]) continue;
         const double v = scale * two.v[k];
         if (!before) j[place[k]] = q[k];
         found.take(v, (double)(T)v);
@@ -298,11 +298,11 @@ template <class Index, class T> struct FillScalars {
       }
     });
     if (sums) {
-      of_row = sum_shared(of_row, at.share);
+      of_row = sum_shared(of_row, at.log_threads);
       if (!at.thread) sums[p] = (T)of_row;
     }
-    sum       = sum_shared(sum, at.share);
-    found.row = sum_shared(found.row, at.share);
+    sum       = sum_shared(sum, at.log_threads);
+    found.row = sum_shared(found.row, at.log_threads);
     if (at.thread) found.row = sum = 0;
     found.end_row(sum);
   }
@@ -336,15 +336,15 @@ static double scale_of(double largest)
   return std::ldexp(1, -std::clamp(exponent, -1000, 1000));
 }
 
-template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const Rows<Index> &rows)
+template <class T> template <class Index> Failure Hierarchy<T>::find_constrained(const Rows<Index> &rows)
 {
-  const int        unknowns = rows.n * params_.bs, share = shared_by(exec_, rows, params_.bs);
+  const int        unknowns = rows.n * params_.bs, log_threads = shared_by(exec_, rows, params_.bs);
   Buffer<Findings> found = make<Findings>(1);
-  fixed_.kind = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
+  constrained_.kind = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   diagonal_ = Buffer<Diagonal>();
   if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
-  forall_join(exec_, list_box(unknowns << share),
-              FindFixed<Index>{rows, params_.bs, fixed_.kind.data(), diagonal_.data(), share}, found.data());
+  forall_join(exec_, list_box(unknowns << log_threads),
+              FindConstrained<Index>{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads}, found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -355,12 +355,12 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
 template <class T> template <class Index> void Hierarchy<T>::read_pattern(const Rows<Index> &rows)
 {
   Level<T>              &level = levels_[0];
-  const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
+  const RowReader<Index> reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   Buffer<int>            bound = make<int>((size_t)level.n + 1);
   Buffer<unsigned char>  marked;
-  if (fixed_.any) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
+  if (constrained_.any) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
   for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
-  if (fixed_.any) select(exec_, (int)marked.size(), marked, one_sided_.rows);
+  if (constrained_.any) select(exec_, (int)marked.size(), marked, one_sided_.rows);
   Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
   if (!scalars(exec_, rows, params_.bs)) { // else with the values
     count = make<int>((size_t)level.n + 1);
@@ -383,11 +383,11 @@ template <class T> template <class Index>
 double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
 {
   Level<T>              &level = levels_[0];
-  const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
+  const RowReader<Index> reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
   T *const               sums  = numeric_.row_sums((size_t)level.n * (size_t)params_.bs);
   if (scalars(exec_, rows, params_.bs))
-    forall_join(exec_, list_box(level.points << scalar_share),
+    forall_join(exec_, list_box(level.points << scalar_log_threads),
                 FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
                                       level.points, scale_, rescaled, level.a.data(), sums},
                 found.data());
@@ -415,16 +415,16 @@ double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now
 }
 
 // A pass over the rows for their diagonal, and one for all values
-template <class T> template <class Index> bool Hierarchy<T>::read_again(const Rows<Index> &rows, Failure &failure)
+template <class T> template <class Index> bool Hierarchy<T>::reread(const Rows<Index> &rows, Failure &failure)
 {
   Level<T>        &level = levels_[0];
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
-  const int        share = shared_by(exec_, rows, params_.bs);
+  const int        log_threads = shared_by(exec_, rows, params_.bs);
   level.roots(level.work.z);
-  forall_join(exec_, list_box((rows.n * params_.bs) << share),
-              LookAgain<Index, T>{rows, params_.bs, fixed_.kind.data(), where_.data(), scale, level.work.r.data(),
-                                  diagonal_.data(), share},
+  forall_join(exec_, list_box((rows.n * params_.bs) << log_threads),
+              RereadRows<Index, T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale, level.work.r.data(),
+                                  diagonal_.data(), log_threads},
               found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
@@ -442,9 +442,9 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
 }
 
 #define INSTANTIATE(T, Index) \
-  template Failure Hierarchy<T>::find_fixed(const Rows<Index> &); \
+  template Failure Hierarchy<T>::find_constrained(const Rows<Index> &); \
   template void    Hierarchy<T>::read_pattern(const Rows<Index> &); \
-  template bool    Hierarchy<T>::read_again(const Rows<Index> &, Failure &); \
+  template bool    Hierarchy<T>::reread(const Rows<Index> &, Failure &); \
   template double  Hierarchy<T>::fill(const Rows<Index> &, const T *, const T *, double);
 INSTANTIATE(double, int)
 INSTANTIATE(double, int64_t)

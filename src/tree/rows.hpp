@@ -48,7 +48,7 @@ HD inline bool residual(const int *i, const int *j, const T *a, const V *x, cons
   int       first = i[p], step = 1;
 #ifdef __CUDA_ARCH__
   first += at.thread;
-  step <<= at.share;
+  step <<= at.log_threads;
 #else
   if (at.thread) return false;
   if constexpr (BS == 1) {
@@ -63,7 +63,7 @@ HD inline bool residual(const int *i, const int *j, const T *a, const V *x, cons
     for (int k = 0; k < BS; ++k)
       for (int m = 0; m < BS; ++m) s[k] = b ? s[k] - v[BS * k + m] * y[m] : s[k] + v[BS * k + m] * y[m];
   }
-  for (int k = 0; k < BS; ++k) s[k] = sum_shared(s[k], at.share);
+  for (int k = 0; k < BS; ++k) s[k] = sum_shared(s[k], at.log_threads);
   return !at.thread;
 }
 
@@ -91,9 +91,9 @@ template <class T> struct Stream {
                    int       q[at_once];
                    T         v[at_once];
                    for (int m = 0; m < at_once; ++m) {
-                     const bool there = e + m * stream_threads < e1;
-                     q[m]             = there ? j[e + m * stream_threads] : 0;
-                     v[m]             = there ? a[e + m * stream_threads] : 0;
+                     const bool inside = e + m * stream_threads < e1;
+                     q[m]             = inside ? j[e + m * stream_threads] : 0;
+                     v[m]             = inside ? a[e + m * stream_threads] : 0;
                    }
                    for (int m = 0; m < at_once; ++m) v[m] *= x[q[m]];
                    for (int m = 0; m < at_once; ++m)
@@ -139,14 +139,14 @@ template <class T, int BS, class V, class End> struct EachRow {
   const int *i, *j;
   const T   *a;
   const V   *x;
-  int        share;
+  int        log_threads;
   End        end;
   // The loop over rows has it inside: a call for each row takes 4 % of an application on the host.
   __attribute__((always_inline)) HD double operator()(int item) const
   {
     V            s[BS];
     double       sum = 0;
-    const Shared at(item, share);
+    const Shared at(item, log_threads);
     if (!residual<T, BS>(i, j, a, x, (const V *)nullptr, at, s)) return 0;
     for (int k = 0; k < BS; ++k)
       if constexpr (width_of<V> == 1) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
@@ -160,7 +160,7 @@ template <class T, int BS, class V, class End> struct EachRow {
 template <class T> Stream<T> stream_of(const Operator<T> &level, const T *x)
 {
   // small grids have fewer rows in a block, as they have few blocks
-  constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T);
+  constexpr int    blocks = 512, smallest = 1024, largest = 32768 / sizeof(T);
   const int        rows = std::clamp(level.n / blocks, 32, stream_threads);
   const double     row = level.n ? (double)level.j.size() / level.n : 0;
   return {level.i.data(),
@@ -169,7 +169,7 @@ template <class T> Stream<T> stream_of(const Operator<T> &level, const T *x)
           x,
           level.n,
           rows,
-          std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
+          std::clamp((int)std::min(1.2 * row * rows, (double)largest), smallest, largest)};
 }
 
 // Several vectors need no blocks that stream: the threads of a row read all of them at each of its entries.
@@ -182,7 +182,7 @@ template <class T> template <class V, class End> void Operator<T>::each_row(cons
                            StreamRows<T, End>{stream, end});
     }
   with_block_of<V>(bs, [&](auto b) {
-    for_each(exec, n << share, EachRow<T, b.value, V, End>{i.data(), j.data(), a.data(), x, share, end});
+    for_each(exec, n << log_threads, EachRow<T, b.value, V, End>{i.data(), j.data(), a.data(), x, log_threads, end});
   });
 }
 
@@ -194,7 +194,7 @@ template <class T> template <class End> void Operator<T>::sum_rows(const T *x, c
                         (Sum *)sum);
   }
   with_block(bs, [&](auto b) {
-    sum_each(exec, n << share, EachRow<T, b.value, T, End>{i.data(), j.data(), a.data(), x, share, end}, sum);
+    sum_each(exec, n << log_threads, EachRow<T, b.value, T, End>{i.data(), j.data(), a.data(), x, log_threads, end}, sum);
   });
 }
 

@@ -12,19 +12,19 @@ struct CountFlags {
   const unsigned char *flag;
   HD double            operator()(int p) const { return flag[p] != 0; }
 };
-struct AllFixed {
-  const unsigned char *fixed;
+struct AllConstrained {
+  const unsigned char *constrained;
   int                  bs;
   unsigned char       *node;
   HD void              operator()(int p) const
   {
     unsigned char all = 1;
-    for (int k = 0; k < bs; ++k) all = all && fixed[(ptrdiff_t)bs * p + k];
+    for (int k = 0; k < bs; ++k) all = all && constrained[(ptrdiff_t)bs * p + k];
     node[p] = all;
   }
 };
 
-struct HideFixed {
+struct HideConstrained {
   const unsigned char *node;
   Key                  none, *key;
   HD void              operator()(int p) const
@@ -55,10 +55,10 @@ struct SortPoints {
 // Of nodes in order: 1 where more than `most` of them are in the same finest cell, which cannot be split.
 struct Crowded {
   const Key *key;
-  int        n, most;
+  int        n, capacity;
   HD double  operator()(int p) const
   {
-    return lower_bound(key, p, n, key[p] + 1) - lower_bound(key, 0, p, key[p]) > most;
+    return lower_bound(key, p, n, key[p] + 1) - lower_bound(key, 0, p, key[p]) > capacity;
   }
 };
 
@@ -87,18 +87,18 @@ void Setup<T>::begin_levels(int n, int ghosts, const std::vector<int> &owner, co
 }
 
 // The fixed unknowns, which find_fixed() has found, and the nodes in the tree, which have others.
-template <class T> void Setup<T>::list_fixed()
+template <class T> void Setup<T>::list_constrained()
 {
   const int unknowns = points_.n * params_.bs;
-  levels_[0].exchange.forward(fixed_.kind.data(), params_.bs);
-  points_.fixed = make_unset<unsigned char>((size_t)points_.all);
-  for_each(exec_, points_.all, AllFixed{fixed_.kind.data(), params_.bs, points_.fixed.data()});
+  levels_[0].exchange.forward(constrained_.kind.data(), params_.bs);
+  points_.constrained = make_unset<unsigned char>((size_t)points_.all);
+  for_each(exec_, points_.all, AllConstrained{constrained_.kind.data(), params_.bs, points_.constrained.data()});
   Buffer<double> sum = make<double>(1);
-  sum_each(exec_, unknowns, CountFlags{fixed_.kind.data()}, sum.data());
-  fixed_.total = total(fetch(sum, 0));
-  fixed_.any   = fixed_.total > 0;
-  fixed_.list  = Buffer<int>();
-  if (fixed_.any) select(exec_, unknowns, fixed_.kind, fixed_.list);
+  sum_each(exec_, unknowns, CountFlags{constrained_.kind.data()}, sum.data());
+  constrained_.total = total(fetch(sum, 0));
+  constrained_.any   = constrained_.total > 0;
+  constrained_.list  = Buffer<int>();
+  if (constrained_.any) select(exec_, unknowns, constrained_.kind, constrained_.list);
 }
 
 template <class T> void Setup<T>::take_coordinates(const double *x, Space where)
@@ -118,7 +118,7 @@ template <class T> void Setup<T>::take_coordinates(const double *x, Space where)
 template <class T> void Setup<T>::find_extent()
 {
   double low[3], high[3];
-  find_ends(exec_, params_.dim, points_.n, points_.x.data(), points_.fixed.data(), low, high);
+  find_ends(exec_, params_.dim, points_.n, points_.x.data(), points_.constrained.data(), low, high);
   MPI_Allreduce(MPI_IN_PLACE, low, 3, MPI_DOUBLE, MPI_MIN, comm_);
   MPI_Allreduce(MPI_IN_PLACE, high, 3, MPI_DOUBLE, MPI_MAX, comm_);
   std::copy(frame_.factor, frame_.factor + 3, points_.stretch);
@@ -142,7 +142,7 @@ template <class T> void Setup<T>::locate(double length)
       frame_.factor[q] = points_.stretch[q] / (points_.extent * length) * (double)(1u << depth(dim));
   }
   place(exec_, frame_, points_.all, points_.x.data(), points_.y.data(), points_.key.data());
-  for_each(exec_, points_.all, HideFixed{points_.fixed.data(), none, points_.key.data()});
+  for_each(exec_, points_.all, HideConstrained{points_.constrained.data(), none, points_.key.data()});
 }
 
 // The first keys of this process become those of all.
@@ -173,9 +173,9 @@ template <class T> int Setup<T>::find_scale()
   points_.y   = make_unset<double>(points_.x.size());
   points_.key = make_unset<Key>((size_t)points_.all);
   Buffer<double> sum = make<double>(1);
-  sum_each(exec_, points_.n, CountFlags{points_.fixed.data()}, sum.data());
-  const double fixed_nodes = fetch(sum, 0);
-  levels_[0].points        = points_.n - (int)fixed_nodes;
+  sum_each(exec_, points_.n, CountFlags{points_.constrained.data()}, sum.data());
+  const double constrained_nodes = fetch(sum, 0);
+  levels_[0].points        = points_.n - (int)constrained_nodes;
   levels_[0].nodes         = total(levels_[0].points);
   locate(1);
   if (params_.aggregation) return depth(dim); // the paper's root: the extent
@@ -238,9 +238,9 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
     const int          number = size > 1 ? points_.runs.back() : levels_[0].points;
     Tree               tree;
     if (params_.aggregation) {
-      double shares[3] = {};
-      for (int q = 0; q < dim; ++q) shares[q] = points_.extent > 0 ? points_.edge[q] / points_.extent : 0;
-      tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.cell_size, levels_[0].nodes), number, keys);
+      double extents[3] = {};
+      for (int q = 0; q < dim; ++q) extents[q] = points_.extent > 0 ? points_.edge[q] / points_.extent : 0;
+      tree = make_uniform(exec_, dim, uniform_level(dim, extents, params_.cell_size, levels_[0].nodes), number, keys);
     } else tree = make_tree(exec_, dim, params_.cell_size, number, keys, sorted_level);
     // By the keys of a device that has failed processes would not go on alike.
     if (!lost() && tree.finest > sorted_level) continue;
@@ -286,13 +286,13 @@ template <class T> template <class Index>
 Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner,
                             const std::vector<int> &index, bool stretch, Space where)
 {
-  Setup<T> setup(*this, levels_, perm_, where_, fixed_, frame_, numeric_);
+  Setup<T> setup(*this, levels_, perm_, where_, constrained_, frame_, numeric_);
   truncated_ = -1;
   other_.clear();
   setup.begin_levels(rows.n, rows.ghosts, owner, index);
-  Failure failure = find_fixed(rows);
+  Failure failure = find_constrained(rows);
   if (total(failure.kind)) return failure;
-  setup.list_fixed();
+  setup.list_constrained();
   // the tree
   setup.take_coordinates(x, where);
   if (stretch) stretch_frame(rows, setup.coordinates());
@@ -320,7 +320,7 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
 {
   forget_truncation();
-  if (!read_again(rows, failure)) return false;
+  if (!reread(rows, failure)) return false;
   if (!total(failure.kind)) failure = numeric_.run(perm_, diagonal_, scale_, constants_);
   return true;
 }

@@ -110,7 +110,7 @@ template <class T> void NumericSetup<T>::stabilise(Level<T> &level)
 {
   Transpose<T> &t = level.transpose;
   if (t.i.empty()) transpose_pattern(level);
-  transpose_numbers(level);
+  transpose_values(level);
   Buffer<double> sum = make<double>(1);
   sum_each(exec_, level.n,
            Stabilise<T>{level.i.data(), level.j.data(), t.i.data(), t.j.data(), t.a.data(), params_.bs,

@@ -50,7 +50,7 @@ template <class Index> struct FindScalarMoments {
     constexpr int at_once = 8;
     const int     p = j * list_row + i;
     double        m[3] = {}, mine[3] = {}, all = 0;
-    if (p >= n || (reader.fixed && reader.fixed[p])) return;
+    if (p >= n || (reader.constrained && reader.constrained[p])) return;
     for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
     const Index end = reader.m.i[p + 1];
     for (Index e = reader.m.i[p]; e < end; e += at_once) {
@@ -62,7 +62,7 @@ template <class Index> struct FindScalarMoments {
         v[k]      = e + k < end ? reader.m.a[from] : 0;
       }
       for (int k = 0; k < at_once; ++k)
-        if (reader.fixed && reader.fixed[column[k]]) v[k] = 0;
+        if (reader.constrained && reader.constrained[column[k]]) v[k] = 0;
       for (int q = 0; q < dim; ++q) {
         for (int k = 0; k < at_once; ++k) y[k] = x[(ptrdiff_t)dim * column[k] + q];
         for (int k = 0; k < at_once; ++k) m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
@@ -82,7 +82,7 @@ template <class T> template <class Index>
 void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
 {
   Buffer<Moments> found = make<Moments>(1);
-  const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
+  const RowReader<Index> reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   if (scalars(exec_, rows, params_.bs))
     forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());

@@ -165,7 +165,7 @@ template <class T, int BS> struct SolveBlocks {
 
 } // namespace
 
-template <class T> void NumericSetup<T>::block_numbers(Level<T> &level)
+template <class T> void NumericSetup<T>::block_values(Level<T> &level)
 {
   GaussSeidel<T> &s = level.sweep;
   const int  points = level.points, bs = params_.bs, b2 = bs * bs;
@@ -182,11 +182,11 @@ template <class T> void NumericSetup<T>::block_numbers(Level<T> &level)
   if (level.distributed) {
     int width = fetch(widest, 0) * b2;
     MPI_Allreduce(MPI_IN_PLACE, &width, 1, MPI_INT, MPI_MAX, comm_);
-    const double most = (double)s.mates * width * sizeof(double); // bytes of a message are counted in an int
-    if (total(most > INT_MAX))
+    const double message_bytes = (double)s.partners * width * sizeof(double); // bytes of a message are counted in an int
+    if (total(message_bytes > INT_MAX))
       throw std::length_error("PC auxamg: blocks of block_gs lie on several processes at more nodes than messages have "
                               "room for. Use -pc_auxamg_smoother gs");
-    Buffer<double> rows = make<double>((size_t)(level.n + s.mates) * (size_t)width);
+    Buffer<double> rows = make<double>((size_t)(level.n + s.partners) * (size_t)width);
     for_each(exec_, points,
              PackRows{s.begin.data(), local, s.place.data(), at.data(), dense.data(), bs, width, rows.data()});
     s.exchange.forward(rows.data(), width);
@@ -229,7 +229,7 @@ template <class T> void GaussSeidel<T>::apply(Level<T> &level, bool from_zero, D
 }
 
 #define INSTANTIATE(T) \
-  template void NumericSetup<T>::block_numbers(Level<T> &); \
+  template void NumericSetup<T>::block_values(Level<T> &); \
   template void GaussSeidel<T>::apply(Level<T> &, bool, Direction);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -220,7 +220,7 @@ template <class T> void NumericSetup<T>::transpose_pattern(Level<T> &level)
   }
 }
 
-template <class T> void NumericSetup<T>::transpose_numbers(Level<T> &level)
+template <class T> void NumericSetup<T>::transpose_values(Level<T> &level)
 {
   Transpose<T> &t = level.transpose;
   const int     bs = params_.bs, width = bs * bs;
@@ -260,10 +260,10 @@ template <class T> void Hierarchy<T>::make_transpose()
   for (size_t l = 0; l + 1 < levels_.size(); ++l) {
     Level<T> &level = levels_[l];
     if (level.transpose.i.empty()) numeric_.transpose_pattern(level);
-    numeric_.transpose_numbers(level);
+    numeric_.transpose_values(level);
     if (!level.sweep.exact) continue;
     level.turn();
-    numeric_.block_numbers(level);
+    numeric_.block_values(level);
     level.turn();
   }
   if (one_sided_.any) transpose_one_sided();
@@ -274,7 +274,7 @@ template <class T> void Hierarchy<T>::make_transpose()
   template void Level<T>::turn(); \
   template void Hierarchy<T>::turn(); \
   template void NumericSetup<T>::transpose_pattern(Level<T> &); \
-  template void NumericSetup<T>::transpose_numbers(Level<T> &); \
+  template void NumericSetup<T>::transpose_values(Level<T> &); \
   template void Hierarchy<T>::transpose_one_sided(); \
   template void Hierarchy<T>::make_transpose();
 INSTANTIATE(double)

@@ -52,18 +52,18 @@ void place(const Exec &exec, const Frame &frame, int n, const double *x, double 
 // points, which may be added up over parts [first, last) of n points. most: points of a leaf at most; deepest: of the
 // leaves' levels there, set where there are points.
 Buffer<unsigned> short_keys(const Exec &exec, int dim, int n, const Buffer<Key> &keys);
-std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first,
+std::vector<int> count_leaves(const Exec &exec, int dim, int capacity, int n, const Buffer<unsigned> &keys, int first,
                               int last);
-double           root_length(int dim, int most, const std::vector<int> &counts, int *deepest);
+double           root_length(int dim, int capacity, const std::vector<int> &counts, int *deepest);
 // The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
 // sorted: the level down to which the cells are in order; where the finest leaf is deeper there is no tree, which its
 // level says.
-Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys, int sorted = depth(1));
+Tree make_tree(const Exec &exec, int dim, int capacity, int n, const Buffer<Key> &keys, int sorted = depth(1));
 // T_k and the next ones, so many in all: the host waits as often as for one.
 std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees);
 // Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes /
 // most cells.
-int uniform_level(int dim, const double *shares, double most, double nodes);
+int uniform_level(int dim, const double *extents, double capacity, double nodes);
 Tree make_uniform(const Exec &exec, int dim, int level, int n, const Buffer<Key> &keys);
 // T_k of such a tree: every cell is its own vertex, with the cell's start as key.
 Cells uniform_cells(const Exec &exec, const Tree &tree, int k);

@@ -45,7 +45,7 @@ template <int D> struct CountCells {
 template <int D> struct FillSplits {
   const Key *key;
   const int *leaf, *place;
-  int        n, most;
+  int        n, capacity;
   Key       *start, *level;
   int       *rank;
   HD void    operator()(int p) const
@@ -54,7 +54,7 @@ template <int D> struct FillSplits {
     for (int l = first; l < leaf[p]; ++l) {
       const int to = place[p] + l - first, shift = D * (depth(D) - l);
       int       r = 0;
-      long      bound = most;
+      long      bound = capacity;
       while ((bound <<= D) < n - p && (key[p + bound] ^ key[p]) >> shift == 0) ++r;
       start[to] = start_of<D>(key, p, l);
       level[to] = (Key)l;
@@ -210,8 +210,8 @@ template <int D> struct FillCells {
 
 template <int D> class Builder {
 public:
-  Builder(const Exec &e, int most, int n, const Buffer<Key> &k, int sorted) :
-    exec_(e), most_(most), n_(n), sorted_(sorted), key_(k)
+  Builder(const Exec &e, int capacity, int n, const Buffer<Key> &k, int sorted) :
+    exec_(e), capacity_(capacity), n_(n), sorted_(sorted), key_(k)
   {
   }
   Tree build()
@@ -219,7 +219,7 @@ public:
     const int points = std::max(n_, 1); // the root is there without points
     Tree      tree;
     leaf_ = make<int>(points);
-    if (n_) for_each(exec_, n_, FindLeaf<D>{crowded<D>(exec_, n_, most_, key_, 0, n_).data(), leaf_.data()});
+    if (n_) for_each(exec_, n_, FindLeaf<D>{crowded<D>(exec_, n_, capacity_, key_, 0, n_).data(), leaf_.data()});
     else leaf_.zero();
     std::vector<Split> split = splits();
     tree.dim    = D;
@@ -268,7 +268,7 @@ private:
     Buffer<int> rank = make<int>(all), begin(depth(D) + 1);
     for_each(
       exec_, n_,
-      FillSplits<D>{key_.data(), leaf_.data(), place.data(), n_, most_, start.data(), level.data(), rank.data()});
+      FillSplits<D>{key_.data(), leaf_.data(), place.data(), n_, capacity_, start.data(), level.data(), rank.data()});
     sort_keys(exec_, all, 5, level, order);
     bucket_starts(exec_, all, level.data(), depth(D), Key(0), first);
     copy(first, begin);
@@ -338,17 +338,17 @@ private:
     return added;
   }
   const Exec        &exec_;
-  int                most_, n_, sorted_;
+  int                capacity_, n_, sorted_;
   const Buffer<Key> &key_;
   Buffer<int>        leaf_; // level of the leaf of each point
 };
 
 } // namespace
 
-Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys, int sorted)
+Tree make_tree(const Exec &exec, int dim, int capacity, int n, const Buffer<Key> &keys, int sorted)
 {
   Tree tree;
-  with_dim(dim, [&](auto d) { tree = Builder<d.value>(exec, most, n, keys, sorted).build(); });
+  with_dim(dim, [&](auto d) { tree = Builder<d.value>(exec, capacity, n, keys, sorted).build(); });
   return tree;
 }
 

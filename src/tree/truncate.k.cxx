@@ -78,12 +78,12 @@ template <class T> struct LargestAtCorner {
   HD void    operator()(int item) const
   {
     const int k = item % bs, place = item / bs, l = place / corners, c = place % corners;
-    T         most = -INFINITY;
+    T         maximum = -INFINITY;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       const T v = fine[(ptrdiff_t)bs * p + k];
-      most      = weight[(ptrdiff_t)corners * p + c] != 0 && v > most ? v : most;
+      maximum      = weight[(ptrdiff_t)corners * p + c] != 0 && v > maximum ? v : maximum;
     }
-    largest[item] = most;
+    largest[item] = maximum;
   }
 };
 template <class T> struct LargestOfCorners {
@@ -94,12 +94,12 @@ template <class T> struct LargestOfCorners {
   HD void    operator()(int item) const
   {
     const int v = item / bs, k = item % bs;
-    T         most = -INFINITY;
+    T         maximum = -INFINITY;
     for (int p = v < rows ? first[v] : 0; v < rows && p < first[v + 1]; ++p) {
       const T at = largest[(ptrdiff_t)bs * place[p] + k];
-      most       = at > most ? at : most;
+      maximum       = at > maximum ? at : maximum;
     }
-    coarse[item] = most;
+    coarse[item] = maximum;
   }
 };
 

@@ -60,14 +60,14 @@ int occupied(const Exec &exec, int dim, int cell_level, int n, const Buffer<Key>
 
 } // namespace
 
-int uniform_level(int dim, const double *shares, double most, double nodes)
+int uniform_level(int dim, const double *extents, double capacity, double nodes)
 {
   int level = 0;
   while (level < depth(dim)) {
-    double cells = most;
-    for (int q = 0; q < dim; ++q) cells *= std::max(1., std::ceil(std::ldexp(shares[q], level + 1)));
+    double cells = capacity;
+    for (int q = 0; q < dim; ++q) cells *= std::max(1., std::ceil(std::ldexp(extents[q], level + 1)));
     if (!(cells < nodes)) break;
-    if (std::none_of(shares, shares + dim, [](double s) { return s > 0; })) break; // all points are one
+    if (std::none_of(extents, extents + dim, [](double s) { return s > 0; })) break; // all points are one
     ++level;
   }
   return level;

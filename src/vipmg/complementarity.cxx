@@ -17,7 +17,7 @@ PetscErrorCode Complementarity(Vec X, Vec F, Vec XL, Vec XU, ComplementarityNorm
 {
   const PetscScalar *x, *f, *l, *u;
   PetscInt           n;
-  PetscReal          most = 0, sums[2] = {0, 0}, all;
+  PetscReal          worst = 0, sums[2] = {0, 0}, all;
   MPI_Comm           comm = PetscObjectComm((PetscObject)X);
 
   PetscFunctionBegin;
@@ -31,7 +31,7 @@ PetscErrorCode Complementarity(Vec X, Vec F, Vec XL, Vec XU, ComplementarityNorm
     a = x[i] - l[i], b = -phi;
     phi = FischerBurmeister(a, b);
     sums[0] += phi * phi;
-    most = PetscMax(most, PetscMax(l[i] - x[i], x[i] - u[i]));
+    worst = PetscMax(worst, PetscMax(l[i] - x[i], x[i] - u[i]));
     if (f[i] > 0 && l[i] > PETSC_NINFINITY) sums[1] += f[i] * (x[i] - l[i]);
     if (f[i] < 0 && u[i] < PETSC_INFINITY) sums[1] += f[i] * (x[i] - u[i]);
   }
@@ -41,7 +41,7 @@ PetscErrorCode Complementarity(Vec X, Vec F, Vec XL, Vec XU, ComplementarityNorm
   PetscCall(VecRestoreArrayRead(XU, &u));
   PetscCallMPI(MPI_Allreduce(&sums[0], &all, 1, MPIU_REAL, MPI_SUM, comm));
   norms->fischer_burmeister = PetscSqrtReal(all);
-  PetscCallMPI(MPI_Allreduce(&most, &norms->violation, 1, MPIU_REAL, MPI_MAX, comm));
+  PetscCallMPI(MPI_Allreduce(&worst, &norms->violation, 1, MPIU_REAL, MPI_MAX, comm));
   PetscCallMPI(MPI_Allreduce(&sums[1], &norms->gap, 1, MPIU_REAL, MPI_SUM, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

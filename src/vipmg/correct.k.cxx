@@ -42,10 +42,10 @@ template <bool Nine, bool Symmetric> struct FindCombination {
     const Box  own = block.tile, all = grown(own, 1);
     const Tile tv = tile_of(block.shared, all), tp = tile_of(block.shared + places(all), all);
     each_node(block, all, [&](int i, int j) {
-      const bool      there = plane.nodes.contains(i, j);
+      const bool      inside = plane.nodes.contains(i, j);
       const ptrdiff_t e     = plane.place(i, j);
-      tv(i, j) = there ? v[e] : 0;
-      tp(i, j) = there ? p[e] : 0;
+      tv(i, j) = inside ? v[e] : 0;
+      tp(i, j) = inside ? p[e] : 0;
     });
     block.sync();
     each_node(block, own, [&](int i, int j) {

@@ -79,17 +79,17 @@ template <bool Box, bool Masked> struct Line {
 template <bool Box, bool Masked> struct AlongX {
   Line<Box, Masked> line;
   int               parity;
-  bool              there, back;
+  bool              forward, backward;
   template <class Block> HD void operator()(Block &block) const
   {
     block.each(block.tile.x0, block.tile.x1, 0, 1, [&](int r, int) {
       const int       j    = 2 * r + parity;
       const ptrdiff_t last = line.layout.at(line.from - 1, j, 0);
       double          f = line.begins ? 0 : line.factor[last], v = line.x[last];
-      if (there)
+      if (forward)
         for (int i = line.from; i < line.to; ++i) line.template eliminate<0>(i, j, f, v);
       v = line.x[line.layout.at(line.to, j, 0)];
-      if (back)
+      if (backward)
         for (int i = line.to - 1; i >= line.from; --i) line.substitute(i, j, v);
     });
   }
@@ -99,17 +99,17 @@ template <bool Box, bool Masked> struct AlongX {
 template <bool Box, bool Masked> struct AlongY {
   Line<Box, Masked> line;
   int               parity;
-  bool              there, back;
+  bool              forward, backward;
   template <class Block> HD void operator()(Block &block) const
   {
-    for (int j = line.from; there && j < line.to; ++j)
+    for (int j = line.from; forward && j < line.to; ++j)
       block.each(block.tile.x0, block.tile.x1, 0, 1, [&](int t, int) {
         const int       i    = 2 * t + parity;
         const ptrdiff_t last = line.layout.at(i, j - 1, 0);
         double          f = line.begins && j == line.from ? 0 : line.factor[last], v = line.x[last];
         line.template eliminate<1>(i, j, f, v);
       });
-    for (int j = line.to - 1; back && j >= line.from; --j)
+    for (int j = line.to - 1; backward && j >= line.from; --j)
       block.each(block.tile.x0, block.tile.x1, 0, 1, [&](int t, int) {
         const int i = 2 * t + parity;
         double    v = line.x[line.layout.at(i, j + 1, 0)];
@@ -259,20 +259,20 @@ struct Ends {
 void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, int n, double *const *fields, int count,
           int to, int from)
 {
-  const bool   there = plan.exec.space == Space::cuda;
+  const bool   on_device = plan.exec.space == Space::cuda;
   const size_t bytes = (size_t)(n * count) * sizeof(double);
-  double      *here  = there ? (double *)plan.ends_host.data() : plan.ends.data();
+  double      *buffer  = on_device ? (double *)plan.ends_host.data() : plan.ends.data();
   if (n <= 0) return;
   if (from >= 0) {
-    MPI_Recv(here, n * count, MPI_DOUBLE, from, plan.comm.tag, plan.comm, MPI_STATUS_IGNORE);
-    if (there) device::copy_from_host(plan.ends.data(), here, bytes), device::synchronize();
+    MPI_Recv(buffer, n * count, MPI_DOUBLE, from, plan.comm.tag, plan.comm, MPI_STATUS_IGNORE);
+    if (on_device) device::copy_from_host(plan.ends.data(), buffer, bytes), device::synchronize();
   }
   for (int f = 0; f < count; ++f)
     forall(plan.exec, {0, n, 0, 1},
            Ends{l.layout, along, at, parity, begin, fields[f], plan.ends.data() + f * n, to >= 0});
   if (to < 0) return;
-  if (there) device::copy_to_host(here, plan.ends.data(), bytes);
-  MPI_Send(here, n * count, MPI_DOUBLE, to, plan.comm.tag, plan.comm);
+  if (on_device) device::copy_to_host(buffer, plan.ends.data(), bytes);
+  MPI_Send(buffer, n * count, MPI_DOUBLE, to, plan.comm.tag, plan.comm);
 }
 
 template <bool Box, bool Masked>
@@ -286,9 +286,9 @@ void relax_lines(Plan &plan, Level &l, const Operator &op, double *x, const doub
   const bool        whole = plan.exec.space == Space::cuda && before < 0 && behind < 0;
   for (int colour = 0; colour < 2; ++colour) {
     const int begin = half_begin(l.own.lo[across], colour), end = half_begin(l.own.hi[across], colour), n = end - begin;
-    const auto run   = [&](bool there, bool back) {
-      if (along == 0) forall_columns(plan.exec, begin, end, AlongX<Box, Masked>{line, colour, there, back});
-      else forall_columns(plan.exec, begin, end, AlongY<Box, Masked>{line, colour, there, back});
+    const auto run   = [&](bool forward, bool backward) {
+      if (along == 0) forall_columns(plan.exec, begin, end, AlongX<Box, Masked>{line, colour, forward, backward});
+      else forall_columns(plan.exec, begin, end, AlongY<Box, Masked>{line, colour, forward, backward});
     };
     if (whole && (along == 0 ? relax_by_blocks<0>(plan.exec, line, colour, begin, end)
                              : relax_by_blocks<1>(plan.exec, line, colour, begin, end))) {

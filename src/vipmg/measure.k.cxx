@@ -84,7 +84,7 @@ struct Factors {
   }
   HD const Factors &find() const { return *this; }
 };
-struct FactorsThere {
+struct FactorsInMemory {
   const Search *both;
   HD Factors    find() const { return Factors::of(both); }
 };
@@ -242,9 +242,9 @@ bool recombine(Plan &plan, Level &l, bool measured)
         [&](const Box3 &part) { join_part(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.search); });
       add_up(plan, l);
       const auto here  = [&] { return Factors::of(plan.search.data()); };
-      const auto there = [&] { return FactorsThere{plan.search.data()}; };
+      const auto in_memory = [&] { return FactorsInMemory{plan.search.data()}; };
       if (host) correct_with<energy>(plan, l, s, measured, here(), here);
-      else correct_with<energy>(plan, l, s, measured, there(), there);
+      else correct_with<energy>(plan, l, s, measured, in_memory(), in_memory);
     };
     if (plan.symmetric) go(std::true_type());
     else go(std::false_type());

@@ -11,7 +11,7 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr int    most_cycles   = 60;   // of one linear problem
+constexpr int    max_cycles   = 60;   // of one linear problem
 constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
 constexpr double forcing       = 1e-3; // and later
 // share of nodes that change status in a cycle: below, the monotone part is left out
@@ -333,7 +333,7 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     for (int k = 1; k + 1 < linear_->grids(); ++k)
       PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
   }
-  while (n->cycles < most_cycles) {
+  while (n->cycles < max_cycles) {
     TesseraCallCXX(m = linear_->cycle(climb, newton));
     PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
     ++n->cycles;
@@ -453,10 +453,10 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     }
     const double norm_here = std::sqrt(here.inactive), natural = std::sqrt(here.natural);
     // The problem may be linear, which the first step shows; then the model is solved to the end.
-    const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
+    const double forcing_term  = iteration == 1 ? first_forcing : current ? 0 : forcing;
     // Of a linear problem the model's norm is that of F, to rounding.
     const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(),
-                                   share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
+                                   forcing_term * std::max(norm_here, forcing_term > 0 ? natural * 0.1 : 0.));
     PetscCall(Inner(solver, problem, X, F, XL, XU, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n,
                     &model, &failed));
     fmg = false;

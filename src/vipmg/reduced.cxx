@@ -8,8 +8,8 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr int      most_sets       = 15;     // active sets that are tried
-constexpr int      most_iterations = 60;     // of a KSP; then a factorization is better
+constexpr int      max_sets       = 15;     // active sets that are tried
+constexpr int      max_iterations = 60;     // of a KSP; then a factorization is better
 constexpr PetscInt small           = 10000;  // unknowns up to which one is better in any case
 constexpr PetscInt factorable[]    = {1000000, 60000}; // and can be had, in the plane and in space
 
@@ -129,9 +129,9 @@ PetscErrorCode Reduced::Solve(Mat S, Vec b, Vec x, bool direct, PetscInt *iterat
     PetscCall(PCSetType(pc, hypre ? PCHYPRE : PCGAMG));
     PetscCall(KSPSetType(ksp, p.symmetric ? KSPCG : KSPGMRES));
     if (!p.symmetric) PetscCall(KSPSetPCSide(ksp, PC_RIGHT));
-    PetscCall(KSPGMRESSetRestart(ksp, most_iterations));
+    PetscCall(KSPGMRESSetRestart(ksp, max_iterations));
     PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
-    PetscCall(KSPSetTolerances(ksp, 1e-10, 0.1 * p.target, PETSC_DEFAULT, most_iterations));
+    PetscCall(KSPSetTolerances(ksp, 1e-10, 0.1 * p.target, PETSC_DEFAULT, max_iterations));
   }
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSolve(ksp, b, x));
@@ -208,7 +208,7 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
       least = natural;
       PetscCall(VecCopy(Y, reduced.best));
     }
-    if (!(natural > problem.target) || k == most_sets || (k && !changed && natural > 0.5 * before)) break;
+    if (!(natural > problem.target) || k == max_sets || (k && !changed && natural > 0.5 * before)) break;
     PetscCall(reduced.Correct(Y, iterations));
   }
   PetscCall(VecCopy(reduced.best, Y));

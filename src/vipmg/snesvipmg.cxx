@@ -154,7 +154,7 @@ PetscErrorCode NormalsOf(SNES snes, Vec *normals)
     PetscCall(VecGetSize(snes->vec_sol, &from.all));
     from.n /= from.bs;
     from.all /= from.bs;
-    from.least = from.most = from.bs;
+    from.min = from.max = from.bs;
     PetscCall(ReadNodesFile(from, v->normals.file.c_str(), &v->normals.read, &each));
   }
   *normals = v->normals.read;

@@ -24,15 +24,15 @@ template <int D> struct Stabilise {
     for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
       for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
         for (int dx = -1; dx <= 1; ++dx) {
-          const int there = plane_of<D, true>(dx, dy, dz), back = plane_of<D, true>(-dx, -dy, -dz);
-          if (there == back) continue;
+          const int forward = plane_of<D, true>(dx, dy, dz), backward = plane_of<D, true>(-dx, -dy, -dz);
+          if (forward == backward) continue;
           const ptrdiff_t q = o + dy * from.sj + dz * from.sk + ((P + dx) & 1) * (ptrdiff_t)from.half + ((P + dx) >> 1);
-          const double    a = from.a[there * from.plane + e], b = free[q] ? from.a[back * from.plane + q] : a,
+          const double    a = from.a[forward * from.plane + e], b = free[q] ? from.a[backward * from.plane + q] : a,
                        mean = 0.5 * (a + b);
           double          d = a > b ? a : b;
           d                 = (d > 0 ? d : 0) - (mean > 0 ? mean : 0);
           added += d;
-          to[there * from.plane + e] = a - d;
+          to[forward * from.plane + e] = a - d;
         }
     to[centre<D, true>() * from.plane + e] = from.diagonal(e) + added;
   }

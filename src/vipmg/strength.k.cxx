@@ -29,10 +29,10 @@ template <int D, bool Box> struct FindAsymmetry {
     for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
       for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
         for (int dx = -1; dx <= 1; ++dx) {
-          const int there = plane_of<D, Box>(dx, dy, dz), back = plane_of<D, Box>(-dx, -dy, -dz);
-          if (there < 0) continue;
+          const int forward = plane_of<D, Box>(dx, dy, dz), backward = plane_of<D, Box>(-dx, -dy, -dz);
+          if (forward < 0) continue;
           const ptrdiff_t q = o + dy * s.sj + dz * s.sk + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
-          const double    c = free[q] ? s.a[there * s.plane + e] - s.a[back * s.plane + q] : 0;
+          const double    c = free[q] ? s.a[forward * s.plane + e] - s.a[backward * s.plane + q] : 0;
           r.asymmetry       = c > r.asymmetry ? c : -c > r.asymmetry ? -c : r.asymmetry;
         }
   }

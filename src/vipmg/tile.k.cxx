@@ -49,9 +49,9 @@ template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
     relax.template run<true>(block, tile, grown(wanted, 1), sweeps, Zero, r, wanted);
     const Box own{w.step[0] * coarse.x0, w.step[0] * coarse.x1, w.step[1] * coarse.y0, w.step[1] * coarse.y1};
     each_node(block, wanted, [&](int i, int j) {
-      const bool there = nodes.contains(i, j);
-      if (there && own.contains(i, j)) out[relax.plane.place(i, j)] = tile(i, j);
-      r(i, j) = there ? relax.residual(tile, r, i, j) : 0;
+      const bool inside = nodes.contains(i, j);
+      if (inside && own.contains(i, j)) out[relax.plane.place(i, j)] = tile(i, j);
+      r(i, j) = inside ? relax.residual(tile, r, i, j) : 0;
     });
     block.sync();
     each_node(block, coarse, [&](int I, int J) {

@@ -26,9 +26,9 @@ template <bool X, With Bounds> struct Restrict {
       return;
     }
     const bool   counts = (weight > 0) & (free[f] != 0); // no branches, for the host's vectors
-    const double least  = counts ? a : -INFINITY, most = counts ? c : INFINITY;
-    l = least > l ? least : l;
-    u = most < u ? most : u;
+    const double lower  = counts ? a : -INFINITY, upper = counts ? c : INFINITY;
+    l = lower > l ? lower : l;
+    u = upper < u ? upper : u;
   }
   static constexpr bool means = Bounds == With::means;
   // f(place of a fine row, without the half; its weight) for those around coarse row (j, k)

@@ -88,16 +88,16 @@ struct LargestDiagonal {
   double       *inverse, *diagonal;
   HD void       operator()(int p) const
   {
-    double length = 0, least = INFINITY, most = 0;
+    double length = 0, smallest = INFINITY, largest = 0;
     for (int k = 0; k < bs; ++k) {
       const ptrdiff_t q = (ptrdiff_t)bs * p + k;
       length += fabs(v[q]);
-      least = inverse[q] < least ? inverse[q] : least;
-      most  = diagonal[q] > most ? diagonal[q] : most;
+      smallest = inverse[q] < smallest ? inverse[q] : smallest;
+      largest  = diagonal[q] > largest ? diagonal[q] : largest;
     }
     for (int k = 0; k < bs && length > 0; ++k) {
-      inverse[(ptrdiff_t)bs * p + k]  = least;
-      diagonal[(ptrdiff_t)bs * p + k] = most;
+      inverse[(ptrdiff_t)bs * p + k]  = smallest;
+      diagonal[(ptrdiff_t)bs * p + k] = largest;
     }
   }
 };
@@ -294,7 +294,7 @@ struct BoundValue {
   double       *to;
   HD void       operator()(int p) const { to[p] = inverse[p] > 0 && fabs(bound[p]) < far ? bound[p] : 0; }
 };
-struct BoundThere {
+struct HasBound {
   const double *bound, *inverse;
   double       *to;
   HD void       operator()(int p) const { to[p] = inverse[p] > 0 && fabs(bound[p]) < far; }
@@ -311,9 +311,9 @@ struct TakesPart {
 };
 // The mean of the bounds that there are, if they are on this share of a coarse basis function.
 struct MeanBound {
-  const double *sum, *there, *all;
+  const double *sum, *counted, *all;
   double        none, *to;
-  HD void       operator()(int p) const { to[p] = there[p] > 0.25 * all[p] ? sum[p] / there[p] : none; }
+  HD void       operator()(int p) const { to[p] = counted[p] > 0.25 * all[p] ? sum[p] / counted[p] : none; }
 };
 // How far an unknown may still move: downwards, or upwards, both as numbers that are not positive.
 struct Room {

@@ -56,10 +56,10 @@ void TreeProblem::begin(const Params &params)
   const size_t n = grids_[0].x.size();
   for (Buffer<double> *v : {&diagonal_, &start_, &kept_, &product_})
     if (v->size() != n) v->resize(Extent{n, exec_.space});
-  size_t most = n; // all processes have all of a small grid, which may be more than their part of the mesh
-  for (const Level &l : tree_.levels()) most = std::max(most, l.work.b.size());
+  size_t largest = n; // all processes have all of a small grid, which may be more than their part of the mesh
+  for (const Level &l : tree_.levels()) largest = std::max(largest, l.work.b.size());
   for (Buffer<double> *v : {&z_, &p_, &q_})
-    if (v->size() != most) v->resize(Extent{most, exec_.space});
+    if (v->size() != largest) v->resize(Extent{largest, exec_.space});
   if (sum_.empty()) sum_.resize(Extent{1, exec_.space});
   set_diagonals();
   find_symmetry();
@@ -68,10 +68,10 @@ void TreeProblem::begin(const Params &params)
 void TreeProblem::set_diagonals()
 {
   const Level &mesh  = level(0);
-  const auto  &fixed = tree_.fixed_rows();
+  const auto  &constrained = tree_.constrained_rows();
   for_each(exec_, mesh.unknowns(), FreeDiagonal{mesh.inverse.data(), tree_.units(), diagonal_.data()});
-  for_each(exec_, (int)fixed.list.size(),
-           FixedDiagonal{fixed.list.data(), tree_.place_of().data(), fixed.inverse.data(), mesh.bs, diagonal_.data()});
+  for_each(exec_, (int)constrained.list.size(),
+           FixedDiagonal{constrained.list.data(), tree_.place_of().data(), constrained.inverse.data(), mesh.bs, diagonal_.data()});
   if (!reflect_.empty())
     for_each(exec_, mesh.n,
              LargestDiagonal{reflect_.data(), mesh.bs, grids_[0].inverse.data(), diagonal_.data()});
@@ -82,10 +82,10 @@ void TreeProblem::reflect(const Buffer<double> &v)
   const Level &mesh = level(0);
   for (Buffer<double> *w : {&reflect_, &turned_})
     if (w->size() != grids_[0].x.size()) w->resize(Extent{grids_[0].x.size(), exec_.space});
-  Buffer<double> there;
-  there.resize(Extent{v.size(), exec_.space});
-  copy(v, there);
-  for_each(exec_, mesh.n, TakeReflection{tree_.order().data(), there.data(), mesh.bs, reflect_.data()});
+  Buffer<double> on_device;
+  on_device.resize(Extent{v.size(), exec_.space});
+  copy(v, on_device);
+  for_each(exec_, mesh.n, TakeReflection{tree_.order().data(), on_device.data(), mesh.bs, reflect_.data()});
   level(0).halo(reflect_.data());
   set_diagonals();
 }
@@ -146,7 +146,7 @@ bool TreeProblem::load(const double *F, const double *X, const double *XL, const
                                    tree_.units(), g.b.data(), g.lo.data(), g.up.data(), g.x.data(), start_.data()});
   level(0).halo(g.x.data());
   turn(g.b.data());
-  tree_.subtract_fixed(g.x.data(), g.b.data());
+  tree_.subtract_constrained(g.x.data(), g.b.data());
   turn(g.b.data());
   natural_ = INFINITY;
   return !(moved == 0);
@@ -407,7 +407,7 @@ void TreeProblem::restrict_bound(int l, const Buffer<double> &fine, bool lower, 
   double       *b       = level(l).work.b.data();
   for_each(exec_, n, BoundValue{fine.data(), inverse, b});
   restrict_vector(l, next.y);
-  for_each(exec_, n, BoundThere{fine.data(), inverse, b});
+  for_each(exec_, n, HasBound{fine.data(), inverse, b});
   restrict_vector(l, next.r);
   for_each(exec_, n, TakesPart{inverse, b});
   restrict_vector(l, next.v);

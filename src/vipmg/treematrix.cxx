@@ -124,11 +124,11 @@ PetscErrorCode TreeMatrix::Reflect(const MeshSource &source)
   PetscCall(VecGetArrayRead(source.reflect, &v));
   TesseraCallCXX(copied.resize((size_t)n));
   std::copy(v, v + n, copied.data());
-  const Buffer<int> &list = problem_->tree().fixed_rows().list;
-  Buffer<int>        fixed(list.size());
-  copy(list, fixed);
-  for (size_t p = 0; p < fixed.size(); ++p)
-    for (PetscInt node = fixed.data()[p] / bs, k = 0; k < bs; ++k)
+  const Buffer<int> &list = problem_->tree().constrained_rows().list;
+  Buffer<int>        constrained(list.size());
+  copy(list, constrained);
+  for (size_t p = 0; p < constrained.size(); ++p)
+    for (PetscInt node = constrained.data()[p] / bs, k = 0; k < bs; ++k)
       if (v[node * bs + k] != 0) least = PetscMin(least, first / bs + node);
   PetscCall(VecRestoreArrayRead(source.reflect, &v));
   PetscCallMPI(MPI_Allreduce(&least, &all, 1, MPIU_INT, MPI_MIN, comm));
@@ -158,16 +158,16 @@ PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exe
   PetscCall(PetscObjectGetId((PetscObject)J, &id));
   PetscCall(MatGetNonzeroState(J, &state));
   const uint64_t points = given ? given->number : 0;
-  const bool     again  = problem_ && id == matrix_ && state == pattern_ && points == points_;
+  const bool     known  = problem_ && id == matrix_ && state == pattern_ && points == points_;
   matrix_               = 0;
-  if (!again) PetscCall(ChooseBlock(source, J, given));
+  if (!known) PetscCall(ChooseBlock(source, J, given));
   PetscCall(ReadRows(comm_, source.who, J, bs_, exec.space, &rows_, &ghosts, &rows));
-  if (again) TesseraCallCXX(refreshed = problem_->tree().refresh(rows, failure));
+  if (known) TesseraCallCXX(refreshed = problem_->tree().refresh(rows, failure));
   if (!refreshed) PetscCall(Make(source, J, given ? *given : none, exec, params, rows, ghosts, &failure));
   PetscCall(rows_.Restore());
   PetscCall(Judge(source, J, failure, report));
   if (report.kind != MatrixReport::fine) PetscFunctionReturn(PETSC_SUCCESS);
-  report.dirichlet = (PetscInt)problem_->tree().fixed();
+  report.dirichlet = (PetscInt)problem_->tree().constrained();
   TesseraCallCXX(problem_->begin(params));
   PetscCall(Reflect(source));
   matrix_  = id;

@@ -8,7 +8,7 @@
 using namespace tessera;
 using rrb::Algebraic;
 using rrb::AlgebraicLevel;
-using rrb::AlgebraicNumbers;
+using rrb::AlgebraicNumbering;
 
 namespace {
 
@@ -66,7 +66,7 @@ void fill(const Laplacian &A, const Rows &rows, long redundant, Algebraic &to)
   const bool       known = to.known();
   const int        n     = (int)rows.own.size();
   AlgebraicLevel  &l     = known ? to.finest() : to.start(n, 9 * (size_t)n);
-  AlgebraicNumbers numbers(rows.alone ? 0 : rank(), n);
+  AlgebraicNumbering numbers(rows.alone ? 0 : rank(), n);
   int              next = 0;
   for (int r = 0; r < n; ++r) {
     A.row(rows.own[(size_t)r], [&](int j, double v) {
@@ -161,7 +161,7 @@ void dense(Algebraic &levels, Matrix &B, Matrix &A)
 
 } // namespace
 
-TEST(AlgebraicShare, LevelsOfOneProcess)
+TEST(AlgebraicDistribution, LevelsOfOneProcess)
 {
   const Laplacian A{70, 6, 1e-4, 3};
   Algebraic       alone;
@@ -177,7 +177,7 @@ TEST(AlgebraicShare, LevelsOfOneProcess)
   });
 }
 
-TEST(AlgebraicShare, CycleIsSymmetricAndBelowTheInverse)
+TEST(AlgebraicDistribution, CycleIsSymmetricAndBelowTheInverse)
 {
   const Laplacian A{32, 6, 1e-2, 4};
   for_rows(A.size(), [&](const Rows &rows) {
@@ -197,7 +197,7 @@ TEST(AlgebraicShare, CycleIsSymmetricAndBelowTheInverse)
   });
 }
 
-TEST(AlgebraicShare, NewValuesKeepThePattern)
+TEST(AlgebraicDistribution, NewValuesKeepThePattern)
 {
   Laplacian A{60, 5, 0.1, 3};
   for_rows(A.size(), [&](const Rows &rows) {
@@ -218,7 +218,7 @@ TEST(AlgebraicShare, NewValuesKeepThePattern)
   });
 }
 
-TEST(AlgebraicShare, NothingToDo)
+TEST(AlgebraicDistribution, NothingToDo)
 {
   for_rows(900, [&](const Rows &rows) {
     Algebraic levels;

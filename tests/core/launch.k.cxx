@@ -138,7 +138,7 @@ TEST(Launch, Marching)
     Buffer<double> total, host;
     total.resize({1, Space::cuda});
     host.resize(1);
-    reduction.create(most_blocks(b));
+    reduction.create(max_blocks(b));
     visits(b, "forall_warps", [&](Visit v) { forall_warps(b, 2 * lanes - 8, Marched{v, total.data()}); });
     visits(b, "forall_warps with a sum", [&](Visit v) { forall_warps(b, 2 * lanes - 8, Marched{v, total.data()}, reduction); });
     copy(total, host);

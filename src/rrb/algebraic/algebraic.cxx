@@ -9,7 +9,7 @@ namespace tessera::rrb {
 size_t AlgebraicLevel::bytes() const
 {
   size_t sum = a.bytes() + inverse.bytes() + more.bytes() + strong.bytes() + p.bytes() + x.bytes() + b.bytes() +
-               (share ? share->bytes() : 0);
+               (distribution ? distribution->bytes() : 0);
   for (const Buffer<int> *f : {&i, &j, &diagonal, &coarse, &pi, &pj, &ri, &rj, &rp}) sum += f->bytes();
   return sum;
 }
@@ -93,17 +93,17 @@ void Algebraic::cycle(size_t k)
 {
   AlgebraicLevel &l = levels_[k];
   double *const   x = l.x.data(), *const b = l.b.data();
-  const auto      share = [&] {
-    if (l.share) l.share->ghosts.forward(x, 1);
+  const auto      reduce = [&] {
+    if (l.distribution) l.distribution->ghosts.forward(x, 1);
   };
-  if (l.share) l.share->ghosts.add_back(b, 1);
+  if (l.distribution) l.distribution->ghosts.add_back(b, 1);
   if (l.gathered()) {
-    const AlgebraicShare &s = *l.share;
+    const AlgebraicDistribution &s = *l.distribution;
     MPI_Allgatherv(b, l.n, MPI_DOUBLE, levels_[k + 1].b.data(), s.nodes.data(), s.first_node.data(), MPI_DOUBLE,
                    s.comm);
     cycle(k + 1);
     const double *const all = levels_[k + 1].x.data();
-    for (int v = 0; v < l.n + l.ghosts(); ++v) x[v] = all[s.first_node[(size_t)s.process(v)] + s.there(v)];
+    for (int v = 0; v < l.n + l.ghosts(); ++v) x[v] = all[s.first_node[(size_t)s.process(v)] + s.owner_number(v)];
     return;
   }
   if (k + 1 == levels_.size() && !loose_) {
@@ -111,12 +111,12 @@ void Algebraic::cycle(size_t k)
     return last_.solve(x);
   }
   forwards(l);
-  share();
+  reduce();
   if (k + 1 < levels_.size()) {
     AlgebraicLevel     &next = levels_[k + 1];
     const int *const    i = l.i.data(), *const j = l.j.data(), *const middle = l.diagonal.data();
     const int *const    pi = l.pi.data(), *const pj = l.pj.data();
-    const double *const a = l.a.data(), *const p = l.p.data(), *const more = l.share ? l.more.data() : nullptr;
+    const double *const a = l.a.data(), *const p = l.p.data(), *const more = l.distribution ? l.more.data() : nullptr;
     double *const       to = next.b.data();
     next.b.zero();
     for (int r = 0; r < l.n; ++r) { // the residual, where it is not zero
@@ -131,10 +131,10 @@ void Algebraic::cycle(size_t k)
       for (int q = pi[r]; q < pi[r + 1]; ++q) s += p[q] * from[pj[q]];
       x[r] += s;
     }
-    share();
+    reduce();
   }
   backwards(l);
-  share();
+  reduce();
 }
 
 } // namespace tessera::rrb

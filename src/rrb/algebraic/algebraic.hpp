@@ -11,7 +11,7 @@
 // process.
 #pragma once
 #include "box/dense.hpp"
-#include "rrb/algebraic/share.hpp"
+#include "rrb/algebraic/distribution.hpp"
 
 namespace tessera::rrb {
 
@@ -32,11 +32,11 @@ struct AlgebraicLevel {
   Buffer<double>        x, b;             // solution, not on the finest level; right-hand side, there the residual
   // of nodes on the finest level, counted over all processes: they stand for chance
   std::vector<int>      number;
-  std::unique_ptr<AlgebraicShare> share;  // on several processes
+  std::unique_ptr<AlgebraicDistribution> distribution;  // on several processes
   size_t                bytes() const;
-  int                   ghosts() const { return share ? share->ghosts.ghosts() : 0; }
+  int                   ghosts() const { return distribution ? distribution->ghosts.ghosts() : 0; }
   // the next level is the same on every process
-  bool                  gathered() const { return share && !share->nodes.empty(); }
+  bool                  gathered() const { return distribution && !distribution->nodes.empty(); }
 };
 
 class Algebraic {
@@ -46,7 +46,7 @@ public:
   AlgebraicLevel &start(int n, size_t entries);
   // Once these are there: columns from n on are these nodes of other processes. The caller has filled `number` too.
   // The first level of at most so many nodes goes to every process. Collective.
-  void            share(const Comm &comm, const AlgebraicNumbers &numbers, long redundant);
+  void            distribute(const Comm &comm, const AlgebraicNumbering &numbering, long redundant);
   bool            known() const { return known_; }
   AlgebraicLevel &finest() { return levels_[0]; }
   // The levels of this matrix; of an earlier one they stay, with other values. False: nothing can be done, and
@@ -68,16 +68,16 @@ private:
   enum { fine = -1, alone = -2 };
   std::vector<double> strengths(AlgebraicLevel &l) const;
   int                 split(AlgebraicLevel &l, int number) const;
-  void                interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbers &numbers) const;
+  void                interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbering &numbering) const;
   void                interpolate(AlgebraicLevel &l) const;
-  void                product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbers &numbers,
+  void                product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbering &numbering,
                                       AlgebraicLevel &next) const;
-  void                product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicLevel &next) const;
-  // on several processes (algebraic_share.cxx)
+  void                product(AlgebraicLevel &l, AlgebraicNumbering *numbering, AlgebraicLevel &next) const;
+  // on several processes (distribution.cxx)
   void                rows_of_ghosts(AlgebraicLevel &l) const;
-  void                weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbers &numbers) const;
-  void                        share_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products,
-                                         AlgebraicNumbers &numbers, AlgebraicLevel &next) const;
+  void                weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbering &numbering) const;
+  void                        distribute_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products,
+                                         AlgebraicNumbering &numbering, AlgebraicLevel &next) const;
   void                gather_pattern(AlgebraicLevel &l, AlgebraicLevel &next) const;
   void                gather_values(const AlgebraicLevel &l, AlgebraicLevel &next) const;
   void                invert_diagonal(AlgebraicLevel &l) const;

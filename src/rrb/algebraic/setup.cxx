@@ -13,7 +13,7 @@ namespace tessera::rrb {
 namespace {
 
 // In [0, 1), by the number of a node and of its level alone.
-double random_share(int node, int level)
+double random_fraction(int node, int level)
 {
   uint64_t h = (uint64_t)node * 0x9e3779b97f4a7c15u + (uint64_t)level * 0xc2b2ae3d27d4eb4fu + 1;
   h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
@@ -26,7 +26,7 @@ template <class T> void keep(const std::vector<T> &from, Buffer<T> &to) { to = c
 double of_all(const AlgebraicLevel &l, int mine)
 {
   double sum = mine, all = sum;
-  if (l.share) MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, l.share->comm);
+  if (l.distribution) MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, l.distribution->comm);
   return all;
 }
 
@@ -49,28 +49,28 @@ AlgebraicLevel &Algebraic::start(int n, size_t entries)
   return l;
 }
 
-void Algebraic::share(const Comm &comm, const AlgebraicNumbers &numbers, long redundant)
+void Algebraic::distribute(const Comm &comm, const AlgebraicNumbering &numbering, long redundant)
 {
   redundant_       = redundant;
-  levels_[0].share = std::make_unique<AlgebraicShare>(comm, levels_[0].n, numbers.owner, numbers.index);
+  levels_[0].distribution = std::make_unique<AlgebraicDistribution>(comm, levels_[0].n, numbering.owner, numbering.index);
 }
 
 // The strongest coupling of each row, of ghosts' too, 0 where it has none that counts; and which couplings of own
 // rows are strong.
 std::vector<double> Algebraic::strengths(AlgebraicLevel &l) const
 {
-  std::vector<double> most((size_t)(l.n + l.ghosts()));
+  std::vector<double> strongest((size_t)(l.n + l.ghosts()));
   l.strong.resize((size_t)l.i.data()[l.n]);
   for (int r = 0; r < l.n; ++r) {
     double m = 0;
     for (int e = l.i.data()[r]; e < l.i.data()[r + 1]; ++e) m = std::max(m, -l.a.data()[e]);
     if (!(m > tuning::dead_coupling * l.a.data()[l.diagonal.data()[r]])) continue;
-    most[(size_t)r] = m;
+    strongest[(size_t)r] = m;
     for (int e = l.i.data()[r]; e < l.i.data()[r + 1]; ++e)
       l.strong.data()[e] = -l.a.data()[e] >= tuning::strong_coupling * m;
   }
-  if (l.share) l.share->ghosts.forward(most.data(), 1);
-  return most;
+  if (l.distribution) l.distribution->ghosts.forward(strongest.data(), 1);
+  return strongest;
 }
 
 // Coarse nodes: those that more nodes depend on than on any of their undecided neighbours, round after round; who
@@ -78,26 +78,26 @@ std::vector<double> Algebraic::strengths(AlgebraicLevel &l) const
 // other choice. Returns the number of own ones.
 int Algebraic::split(AlgebraicLevel &l, int number) const
 {
-  const std::vector<double>  most = strengths(l);
+  const std::vector<double>  strongest = strengths(l);
   const int *const           i = l.i.data(), *const j = l.j.data();
   const double *const        a = l.a.data();
   const unsigned char *const strong = l.strong.data();
   enum : unsigned char { decided, undecided, chosen, loose };
-  std::vector<double>        weight(most.size());
-  std::vector<unsigned char> state(most.size());
+  std::vector<double>        weight(strongest.size());
+  std::vector<unsigned char> state(strongest.size());
   std::vector<int>           open, found;
   const auto                 depends = [&](int e) { // the column on the row
-    const double m = most[(size_t)j[e]];
+    const double m = strongest[(size_t)j[e]];
     return m > 0 && -a[e] >= tuning::strong_coupling * m;
   };
   for (int r = 0; r < l.n; ++r) {
     int dependent = 0;
     for (int e = i[r]; e < i[r + 1]; ++e) dependent += depends(e);
-    weight[(size_t)r] = dependent + random_share(l.number[(size_t)r], number);
-    state[(size_t)r]  = !(most[(size_t)r] > 0) ? loose : dependent ? undecided : decided;
+    weight[(size_t)r] = dependent + random_fraction(l.number[(size_t)r], number);
+    state[(size_t)r]  = !(strongest[(size_t)r] > 0) ? loose : dependent ? undecided : decided;
     if (state[(size_t)r] == undecided) open.push_back(r);
   }
-  if (l.share) l.share->ghosts.forward(weight.data(), 1), l.share->ghosts.forward(state.data(), 1);
+  if (l.distribution) l.distribution->ghosts.forward(weight.data(), 1), l.distribution->ghosts.forward(state.data(), 1);
   while (of_all(l, (int)open.size()) > 0) {
     found.clear();
     for (int r : open) {
@@ -110,7 +110,7 @@ int Algebraic::split(AlgebraicLevel &l, int number) const
       if (first) found.push_back(r);
     }
     for (int r : found) state[(size_t)r] = chosen;
-    if (l.share) l.share->ghosts.forward(state.data(), 1);
+    if (l.distribution) l.distribution->ghosts.forward(state.data(), 1);
     const auto closed = [&](int r) {
       for (int e = i[r]; state[(size_t)r] == undecided && e < i[r + 1]; ++e)
         if (strong[e] && state[(size_t)j[e]] == chosen) state[(size_t)r] = decided;
@@ -126,7 +126,7 @@ int Algebraic::split(AlgebraicLevel &l, int number) const
 }
 
 // A fine node takes from the coarse ones it depends on, and from those that fine ones it depends on depend on.
-void Algebraic::interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbers &numbers) const
+void Algebraic::interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbering &numbering) const
 {
   const int *const           i = l.i.data(), *const j = l.j.data(), *const state = l.coarse.data();
   const unsigned char *const strong = l.strong.data();
@@ -149,8 +149,8 @@ void Algebraic::interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbers &numbe
     }
     l.pi.data()[r + 1] = (int)columns.size();
   }
-  for (int &c : columns) c = c < l.n ? state[c] : numbers(l.share->process(c), state[c]);
-  const int coarse = l.columns = numbers.size();
+  for (int &c : columns) c = c < l.n ? state[c] : numbering(l.distribution->process(c), state[c]);
+  const int coarse = l.columns = numbering.size();
   keep(columns, l.pj);
   l.p.resize(l.pj.size());
   l.ri.resize((size_t)coarse + 1);
@@ -172,7 +172,7 @@ void Algebraic::interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbers &numbe
 // back to the node; weak ones go to the diagonal.
 void Algebraic::interpolate(AlgebraicLevel &l) const
 {
-  if (l.share) l.share->rows.forward(l.a.data(), 1);
+  if (l.distribution) l.distribution->rows.forward(l.a.data(), 1);
   const int *const i = l.i.data(), *const j = l.j.data(), *const pi = l.pi.data(), *const state = l.coarse.data();
   const unsigned char *const strong = l.strong.data();
   const double *const        a = l.a.data();
@@ -211,12 +211,12 @@ void Algebraic::interpolate(AlgebraicLevel &l) const
     const double factor = d > tuning::singular_product * a[own] ? -1 / d : 0;
     for (int q = begin; q < end; ++q) place[(size_t)l.pj.data()[q]] = -1, p[q] *= factor;
   }
-  if (l.share) l.share->weights.forward(p, 1);
+  if (l.distribution) l.distribution->weights.forward(p, 1);
 }
 
 // The couplings of next = P'AP, those before the diagonal first, then the diagonal, by the columns of A P. Rows of
 // other processes, of which this one has a part, follow the own ones in P'.
-void Algebraic::product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbers &numbers,
+void Algebraic::product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbering &numbering,
                                 AlgebraicLevel &next) const
 {
   const int        m = next.n, rows = (int)l.ri.size() - 1;
@@ -231,15 +231,15 @@ void Algebraic::product_pattern(AlgebraicLevel &l, const int *begin, int *column
       for (int t = begin[l.rj.data()[q]]; t < begin[l.rj.data()[q] + 1]; ++t) add(c, column[t]);
   };
   std::unique_ptr<AlgebraicParts> parts;
-  if (l.share) {
+  if (l.distribution) {
     std::vector<int> ends(1);
     for (int c = m; c < rows; ++c) {
       add_row(c);
       ends.push_back((int)columns.size());
     }
-    l.share->si.swap(ends), l.share->sj.swap(columns);
-    parts = std::make_unique<AlgebraicParts>(*l.share, numbers);
-    seen.resize((size_t)numbers.size(), -1);
+    l.distribution->si.swap(ends), l.distribution->sj.swap(columns);
+    parts = std::make_unique<AlgebraicParts>(*l.distribution, numbering);
+    seen.resize((size_t)numbering.size(), -1);
   }
   columns.reserve(2 * l.pj.size());
   next.i.resize((size_t)m + 1), next.diagonal.resize((size_t)m);
@@ -254,20 +254,20 @@ void Algebraic::product_pattern(AlgebraicLevel &l, const int *begin, int *column
   }
   keep(columns, next.j);
   next.a.resize(columns.size());
-  if (parts) share_next(l, *parts, column, (size_t)begin[l.n], numbers, next);
+  if (parts) distribute_next(l, *parts, column, (size_t)begin[l.n], numbering, next);
   next.x.resize((size_t)(m + next.ghosts())), next.b.resize(next.x.size());
 }
 
 // next = P'AP: A P row by row, then P' (A P). numbers: of the next level's nodes, at the first time.
-void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicLevel &next) const
+void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbering *numbering, AlgebraicLevel &next) const
 {
   const int           m = next.n, rows = (int)l.ri.size() - 1;
   const int *const    i = l.i.data(), *const j = l.j.data(), *const pi = l.pi.data(), *const pj = l.pj.data();
   const double *const a = l.a.data(), *const p = l.p.data();
-  size_t              most = 0; // entries of A P, as the pattern of A is symmetric
-  for (int r = 0; r < l.n + l.ghosts(); ++r) most += (size_t)(i[r + 1] - i[r]) * (size_t)(pi[r + 1] - pi[r]);
-  const std::unique_ptr<int[]>    begin(new int[(size_t)l.n + 1]), column(new int[most]);
-  const std::unique_ptr<double[]> value(new double[most]);
+  size_t              max_entries = 0; // entries of A P, as the pattern of A is symmetric
+  for (int r = 0; r < l.n + l.ghosts(); ++r) max_entries += (size_t)(i[r + 1] - i[r]) * (size_t)(pi[r + 1] - pi[r]);
+  const std::unique_ptr<int[]>    begin(new int[(size_t)l.n + 1]), column(new int[max_entries]);
+  const std::unique_ptr<double[]> value(new double[max_entries]);
   std::vector<int>                place((size_t)l.columns, -1);
   int                             next_entry = 0;
   for (int r = 0; r < l.n; ++r) {
@@ -281,18 +281,18 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicL
       }
   }
   begin[(size_t)l.n] = next_entry;
-  if (numbers) {
-    product_pattern(l, begin.get(), column.get(), *numbers, next);
+  if (numbering) {
+    product_pattern(l, begin.get(), column.get(), *numbering, next);
     place.resize((size_t)l.columns);
   }
   const int           own = next.i.data()[m];
   // those of this process's part will do
-  std::vector<double> sums(l.share ? (size_t)own + l.share->sj.size() : 0), squares((size_t)rows);
-  double *const       to = l.share ? sums.data() : next.a.data();
+  std::vector<double> sums(l.distribution ? (size_t)own + l.distribution->sj.size() : 0), squares((size_t)rows);
+  double *const       to = l.distribution ? sums.data() : next.a.data();
   for (int c = 0; c < rows; ++c) {
-    const int *const columns = c < m ? next.j.data() : l.share->sj.data() - own;
-    const int        first = c < m ? next.i.data()[c] : own + l.share->si[(size_t)(c - m)];
-    const int        end = c < m ? next.i.data()[c + 1] : own + l.share->si[(size_t)(c - m) + 1];
+    const int *const columns = c < m ? next.j.data() : l.distribution->sj.data() - own;
+    const int        first = c < m ? next.i.data()[c] : own + l.distribution->si[(size_t)(c - m)];
+    const int        end = c < m ? next.i.data()[c + 1] : own + l.distribution->si[(size_t)(c - m) + 1];
     for (int e = first; e < end; ++e) place[(size_t)columns[e]] = e, to[e] = 0;
     for (int q = l.ri.data()[c]; q < l.ri.data()[c + 1]; ++q) {
       const int    r = l.rj.data()[q];
@@ -302,8 +302,8 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicL
       squares[(size_t)c] += w * w * a[l.diagonal.data()[r]];
     }
   }
-  if (l.share) {
-    l.share->sums.add_back(to, 1);
+  if (l.distribution) {
+    l.distribution->sums.add_back(to, 1);
     std::copy(to, to + own, next.a.data());
   }
   for (int c = 0; c < m; ++c) {
@@ -316,13 +316,13 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicL
 void Algebraic::invert_diagonal(AlgebraicLevel &l) const
 {
   if (l.inverse.empty()) l.inverse.resize((size_t)l.n);
-  if (l.share && l.more.empty()) l.more.resize((size_t)l.n);
+  if (l.distribution && l.more.empty()) l.more.resize((size_t)l.n);
   for (int r = 0; r < l.n; ++r) {
     const double d = l.a.data()[l.diagonal.data()[r]];
     double       more = 0;
-    for (int e = l.diagonal.data()[r] + 1; l.share && e < l.i.data()[r + 1]; ++e)
+    for (int e = l.diagonal.data()[r] + 1; l.distribution && e < l.i.data()[r + 1]; ++e)
       if (l.j.data()[e] >= l.n) more += std::abs(l.a.data()[e]) / 2;
-    if (l.share) l.more.data()[r] = more;
+    if (l.distribution) l.more.data()[r] = more;
     l.inverse.data()[r] = d > 0 ? 1 / (d + more) : 0;
   }
 }
@@ -330,7 +330,7 @@ void Algebraic::invert_diagonal(AlgebraicLevel &l) const
 bool Algebraic::factor()
 {
   const AlgebraicLevel &l = levels_.back();
-  loose_                  = l.share || l.n > tuning::algebraic_least;
+  loose_                  = l.distribution || l.n > tuning::algebraic_least;
   if (loose_) return levels_.size() < tuning::algebraic_levels;
   last_.reset(l.n, std::max(l.n - 1, 0));
   for (int r = 0; r < l.n; ++r)
@@ -346,30 +346,30 @@ bool Algebraic::setup()
     AlgebraicLevel &l = levels_[k];
     if (k) invert_diagonal(l);
     if (known_ ? k + 1 == levels_.size()
-               : (l.nodes <= tuning::algebraic_least && !l.share) || levels_.size() == tuning::algebraic_levels)
+               : (l.nodes <= tuning::algebraic_least && !l.distribution) || levels_.size() == tuning::algebraic_levels)
       break;
-    if (k && l.share && l.nodes <= std::max((double)redundant_, (double)tuning::algebraic_least)) {
+    if (k && l.distribution && l.nodes <= std::max((double)redundant_, (double)tuning::algebraic_least)) {
       if (!known_) levels_.emplace_back(), gather_pattern(l, levels_[k + 1]);
       gather_values(l, levels_[k + 1]);
       continue;
     }
-    std::unique_ptr<AlgebraicNumbers> numbers;
+    std::unique_ptr<AlgebraicNumbering> numbering;
     if (!known_) {
       const int    coarse = split(l, number++);
       const double all = of_all(l, coarse);
       if (!(all > 0)) break;
       levels_.emplace_back();
       levels_[k + 1].n = coarse, levels_[k + 1].nodes = all;
-      numbers = std::make_unique<AlgebraicNumbers>(l.share ? l.share->rank : 0, coarse);
-      if (l.share) rows_of_ghosts(l);
-      interpolation_pattern(l, *numbers);
-      if (l.share) weights_of_ghosts(l, *numbers);
+      numbering = std::make_unique<AlgebraicNumbering>(l.distribution ? l.distribution->rank : 0, coarse);
+      if (l.distribution) rows_of_ghosts(l);
+      interpolation_pattern(l, *numbering);
+      if (l.distribution) weights_of_ghosts(l, *numbering);
       for (int r = 0; r < l.n; ++r)
         if (l.coarse.data()[r] >= 0) levels_[k + 1].number.push_back(l.number[(size_t)r]);
       std::vector<int>().swap(l.number);
     }
     interpolate(l);
-    product(l, numbers.get(), levels_[k + 1]);
+    product(l, numbering.get(), levels_[k + 1]);
   }
   if (!known_)
     for (AlgebraicLevel &l : levels_)

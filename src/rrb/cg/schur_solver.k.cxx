@@ -369,8 +369,8 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     t.memory.resize({wanted, Space::cuda});
     t.forget();
   }
-  t.reduction.create(most_blocks(cells_of(direction_nodes(g))));
-  t.alone.create(most_flat_blocks);
+  t.reduction.create(max_blocks(cells_of(direction_nodes(g))));
+  t.alone.create(max_flat_blocks);
   t.reduction.total = host ? nullptr : plan.total;
   const Begin begin{
     t.state(), t.norms(), t.shown, limits, begun, plan.cycle == Cycle::k, single, host ? t.part : nullptr};

@@ -15,7 +15,7 @@ HD inline bool is_finite(double v) { return v - v == 0; }
 struct State {
   double             rz, last_rz, qz, alpha, bb, threshold, relative, limit;
   double             kept; // x lacks this times the direction in p[0]
-  int                its, most, begun, flexible, single;
+  int                its, max_its, begun, flexible, single;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
   HD bool running() const { return outcome == (int)Outcome::running; }
@@ -25,7 +25,7 @@ struct State {
     const double norm = sqrt(bb);
     its       = 0;
     kept      = 0;
-    most      = limits.iterations;
+    max_its      = limits.iterations;
     begun     = continued;
     flexible  = not_linear;
     single    = in_single;
@@ -36,7 +36,7 @@ struct State {
     outcome =
       (int)(!is_finite(norm)    ? Outcome::not_finite
             : norm <= threshold ? (norm <= limits.absolute ? Outcome::converged_absolute : Outcome::converged_relative)
-            : most <= 0         ? Outcome::too_many
+            : max_its <= 0         ? Outcome::too_many
                                 : Outcome::running);
     return norm;
   }
@@ -64,7 +64,7 @@ struct State {
     else if (norm <= threshold)
       outcome = (int)(norm <= relative ? Outcome::converged_relative : Outcome::converged_absolute);
     else if (norm >= limit) outcome = (int)Outcome::diverged;
-    else if (its >= most) outcome = (int)Outcome::too_many;
+    else if (its >= max_its) outcome = (int)Outcome::too_many;
   }
 };
 
@@ -298,7 +298,7 @@ struct Complete {
 } // namespace
 
 constexpr size_t header = sizeof(State) / sizeof(double);
-constexpr int    most_ahead = 16; // iterations that the graph has before its loop
+constexpr int    max_ahead = 16; // iterations that the graph has before its loop
 
 struct SchurSolver::Parts {
   BlackField     p[2], q;
@@ -333,7 +333,7 @@ struct SchurSolver::Parts {
   // needed it takes all its time.
   void            took(int its)
   {
-    const int wanted = std::min(its, most_ahead);
+    const int wanted = std::min(its, max_ahead);
     if (!its || (its >= ahead && its <= 2 * ahead) || wanted == ahead || !changes) return;
     --changes, ahead = wanted;
   }

@@ -18,8 +18,8 @@ Smoother choose_smoother(const Plan &plan, const Directions &d)
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
   if (adds_sweeps(plan.choice.rough) || plan.choice.rough == Remedy::algebraic) return Smoother::point;
   if (plan.choice.rough == Remedy::lines) return Smoother::line_alternating;
-  const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal,
-             x = d.weak_y > tuning::weak_share || diagonal;
+  const bool diagonal = d.diagonal > tuning::diagonal_fraction, y = d.weak_x > tuning::weak_fraction || diagonal,
+             x = d.weak_y > tuning::weak_fraction || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
 }
 
@@ -165,7 +165,7 @@ bool try_choice(Plan &plan)
   const GridReport  grid = report(plan, root);
   const Directions &d    = grid.shares;
   const bool        wanted = !plan.choice.settled && chooses(p);
-  const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
+  const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_fraction && d.weak_y > tuning::mixed_fraction);
   double    &expected = plan.choice.expected[(int)plan.choice.rough];
   // known: back from another one
   if (!wanted || !grid.of_schur || !doubtful || plan.levels[root].step != Step::coarsen || expected > 0) {

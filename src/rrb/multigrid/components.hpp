@@ -30,7 +30,7 @@ public:
     for (int r : rounds_) f((unsigned long long)r);
     for (const void *p :
          {(const void *)label_.data(), (const void *)nodes_.data(), (const void *)pieces_.data(),
-          (const void *)partial_.data(), (const void *)inverse_there_.data(), (const void *)value_.data()})
+          (const void *)partial_.data(), (const void *)inverse_device_.data(), (const void *)value_.data()})
       f((unsigned long long)(size_t)p);
   }
   // v := the constants that take the sums of r over the components out, zero elsewhere; or v := v + them. Collective.
@@ -59,7 +59,7 @@ private:
   // adds nodes, the next ones what the round before gave, until each component has one value.
   Buffer<int>         nodes_, pieces_;
   std::vector<int>    starts_, rounds_; // where components and rounds begin
-  Buffer<double>      partial_, inverse_there_, value_;
+  Buffer<double>      partial_, inverse_device_, value_;
   std::vector<double> mine_;
 };
 

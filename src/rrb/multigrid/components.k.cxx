@@ -125,7 +125,7 @@ HD inline int known(double number, int total) { return number >= 1 && number <= 
 // Pairs of numbers that couplings to other processes, and over a periodic seam, tie together.
 struct SeamKernel : Graph {
   const double *number;
-  int          *pairs, *found, most, total;
+  int          *pairs, *found, max_pairs, total;
   HD void       operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * a.sx + Y * a.sy;
@@ -138,7 +138,7 @@ struct SeamKernel : Graph {
 #else
       const int k = __atomic_fetch_add(found, 1, __ATOMIC_RELAXED);
 #endif
-      if (k < most) pairs[2 * k] = u, pairs[2 * k + 1] = v;
+      if (k < max_pairs) pairs[2 * k] = u, pairs[2 * k + 1] = v;
     });
   }
 };
@@ -218,10 +218,10 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
     level.halo.exchange(v, mask_o | mask_c);
     const Box   o = g.owned(quarter_o), c = g.owned(quarter_c);
     // six couplings of a node at the rim
-    const int   most = 12 * (o.x1 - o.x0 + o.y1 - o.y0 + c.x1 - c.x0 + c.y1 - c.y0 + 4);
-    Buffer<int> list(Extent{2 * (size_t)most, exec.space}), found(Extent{1, exec.space});
-    black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), most, total});
-    pairs.resize(2 * (size_t)std::min(fetch(found, 0), most));
+    const int   max_pairs = 12 * (o.x1 - o.x0 + o.y1 - o.y0 + c.x1 - c.x0 + c.y1 - c.y0 + 4);
+    Buffer<int> list(Extent{2 * (size_t)max_pairs, exec.space}), found(Extent{1, exec.space});
+    black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), max_pairs, total});
+    pairs.resize(2 * (size_t)std::min(fetch(found, 0), max_pairs));
     copy(list.data(), exec.space, pairs.data(), Space::host, pairs.size());
   }
   const int        processes = g.processes();

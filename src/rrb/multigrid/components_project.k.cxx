@@ -94,7 +94,7 @@ void Components::list(const Level &level, int count)
   pieces_.resize({pieces.size(), Space::cuda});
   device::copy_from_host(pieces_.data(), pieces.data(), pieces_.bytes());
   partial_.resize({(size_t)rounds_.back(), Space::cuda});
-  inverse_there_.resize({(size_t)count + 1, Space::cuda});
+  inverse_device_.resize({(size_t)count + 1, Space::cuda});
   value_.resize({(size_t)count + 1, Space::cuda});
   mine_.assign((size_t)count, 0);
   device::synchronize(); // the list's original ends here
@@ -103,7 +103,7 @@ void Components::list(const Level &level, int count)
 void Components::drop_lists()
 {
   for (Buffer<int> *b : {&label_, &nodes_, &pieces_}) b->resize(0);
-  for (Buffer<double> *b : {&partial_, &inverse_there_, &value_}) b->resize(0);
+  for (Buffer<double> *b : {&partial_, &inverse_device_, &value_}) b->resize(0);
   rounds_.clear();
   starts_.clear();
   mine_.clear();
@@ -132,7 +132,7 @@ void Components::invert(const Level &level, const SchurView<double> &a)
   for (size_t l = 1; l < inverse_.size(); ++l)
     inverse_[l] = row[l] > tuning::singular_pivot * centre[l] ? 1 / row[l] : 0;
   if (!listed_) return;
-  device::copy_from_host(inverse_there_.data(), inverse_.data(), inverse_there_.bytes());
+  device::copy_from_host(inverse_device_.data(), inverse_.data(), inverse_device_.bytes());
   device::synchronize();
 }
 
@@ -145,7 +145,7 @@ template <class T> void Components::project_on_device(const Level &level, const 
     MPI_Allreduce(MPI_IN_PLACE, mine_.data(), count_, MPI_DOUBLE, MPI_SUM, level.grid.comm);
     device::copy_from_host(sum, mine_.data(), (size_t)count_ * sizeof(double));
   }
-  forall(exec, {0, count_ + 1, 0, 1}, ValueKernel{sum, inverse_there_.data(), value_.data()});
+  forall(exec, {0, count_ + 1, 0, 1}, ValueKernel{sum, inverse_device_.data(), value_.data()});
   const View<int> label = labels(level);
   for (int q : {0, 3})
     forall(exec, level.grid.owned(q), ConstantsKernel<T>{value_.data(), label.q[q], v.q[q], v.sx, v.sy, add});

@@ -41,21 +41,21 @@ struct Owners {
 };
 
 // The numbers of a grid's nodes in matrices, ghost nodes included; negative where there is none.
-struct Numbers {
-  Field          there; // in the memory of the plan
+struct Numbering {
+  Field          field; // in the memory of the plan
   Buffer<double> here;
   View<double>   v;     // of the latter
-  explicit Numbers(const Layout &layout) : here(layout.elements(4).n)
+  explicit Numbering(const Layout &layout) : here(layout.elements(4).n)
   {
-    there.resize(layout);
+    field.resize(layout);
     std::fill(here.data(), here.data() + here.size(), -1.);
     v = layout.view(here.data());
   }
-  void put() { copy(here, there.data); }
+  void put() { copy(here, field.data); }
   void get(Level &g)
   {
-    g.halo.exchange(there.v, mask_all);
-    here = on_host(there.data);
+    g.halo.exchange(field.v, mask_all);
+    here = on_host(field.data);
     v    = g.layout.view(here.data());
   }
 };
@@ -99,7 +99,7 @@ struct Place {
 };
 
 // The finest grid's: rows of the matrix, but not of nodes without couplings.
-void number_rows(Level &g, Stencil &a, const std::vector<double> &rows, Numbers &n)
+void number_rows(Level &g, Stencil &a, const std::vector<double> &rows, Numbering &n)
 {
   const Box own = g.grid.owned();
   size_t    k   = 0;
@@ -115,7 +115,7 @@ void number_rows(Level &g, Stencil &a, const std::vector<double> &rows, Numbers 
 }
 
 // The next grid's, process by process, which is at `place`. Returns how many nodes this process has.
-int number_next(const Place &place, Level &next, const Numbers &fine, const FineWeights &P, Numbers &n)
+int number_next(const Place &place, Level &next, const Numbering &fine, const FineWeights &P, Numbering &n)
 {
   const Grid            &g = next.grid;
   const Box              box = g.owned();
@@ -145,7 +145,7 @@ int number_next(const Place &place, Level &next, const Numbers &fine, const Fine
   return (int)count[(size_t)place.rank];
 }
 
-void interpolation_entries(const Place &place, const Grid &g, const Numbers &fine, const Numbers &coarse,
+void interpolation_entries(const Place &place, const Grid &g, const Numbering &fine, const Numbering &coarse,
                            const FineWeights &P, Entries &e)
 {
   place.own(g, [&](int x, int y) {
@@ -158,7 +158,7 @@ void interpolation_entries(const Place &place, const Grid &g, const Numbers &fin
   });
 }
 
-void operator_entries(const Place &place, const Grid &g, Stencil &a, const Numbers &n, Entries &e)
+void operator_entries(const Place &place, const Grid &g, Stencil &a, const Numbering &n, Entries &e)
 {
   place.own(g, [&](int x, int y) {
     const double row = n.v.at(x, y);
@@ -187,23 +187,23 @@ template <class T> void weigh(Plan &plan, size_t l, const StencilView<double> &A
 // ones, of a level that every process has those it had before, and then the first process has all.
 struct AlgebraicPlace {
   std::vector<long long> first;
-  const AlgebraicShare  *share;
+  const AlgebraicDistribution  *distribution;
   int                    begin = 0, end = 0;
-  AlgebraicPlace(const std::vector<AlgebraicLevel> &levels, size_t k, const Place &place) : share(levels[k].share.get())
+  AlgebraicPlace(const std::vector<AlgebraicLevel> &levels, size_t k, const Place &place) : distribution(levels[k].distribution.get())
   {
     const AlgebraicLevel &l = levels[k];
-    if (share) {
+    if (distribution) {
       std::vector<long long> count((size_t)place.size);
       const long long        mine = end = l.n;
       MPI_Allgather(&mine, 1, MPI_LONG_LONG, count.data(), 1, MPI_LONG_LONG, place.comm);
       first.resize(count.size());
       std::partial_sum(count.begin(), count.end() - 1, first.begin() + 1);
     } else if (k && levels[k - 1].gathered()) {
-      begin = levels[k - 1].share->first_node[(size_t)place.rank];
-      end   = levels[k - 1].share->first_node[(size_t)place.rank + 1];
+      begin = levels[k - 1].distribution->first_node[(size_t)place.rank];
+      end   = levels[k - 1].distribution->first_node[(size_t)place.rank + 1];
     } else if (!place.rank) end = l.n;
   }
-  long long operator()(int v) const { return share ? first[(size_t)share->process(v)] + share->there(v) : v; }
+  long long operator()(int v) const { return distribution ? first[(size_t)distribution->process(v)] + distribution->owner_number(v) : v; }
 };
 
 void add_rows(const AlgebraicLevel &l, int row, const AlgebraicPlace &next, long long to, double factor, Entries &e)
@@ -214,9 +214,9 @@ void add_rows(const AlgebraicLevel &l, int row, const AlgebraicPlace &next, long
 // Below S1 = A_bb - A_br A_rr^-1 A_rb: with the red nodes at rest, that is with -A_rr^-1 A_rb P there, P'S1 P is the
 // product with all of A. What a black node has of its red neighbours' rows is added up, wherever these are.
 void black_entries(const AlgebraicLevel &l, const AlgebraicPlace &next, const Place &place, const Grid &g, Stencil &a,
-                   const Numbers &n, Entries &e)
+                   const Numbering &n, Entries &e)
 {
-  const BlackNumbers at(g.owned());
+  const BlackNumbering at(g.owned());
   place.own(g, [&](int x, int y) {
     if ((x + y) % 2) return;
     const int r = at(x % 2 ? quarter_c : quarter_o, x / 2, y / 2);
@@ -230,7 +230,7 @@ void black_entries(const AlgebraicLevel &l, const AlgebraicPlace &next, const Pl
 }
 
 std::vector<GridEntries> algebraic_entries(const Algebraic &algebraic, const Place &place, const Grid &g, Stencil &a,
-                                           const Numbers &n, int own)
+                                           const Numbering &n, int own)
 {
   const auto              &levels = algebraic.levels();
   std::vector<GridEntries> all;
@@ -257,7 +257,7 @@ std::vector<GridEntries> grid_entries(Plan &plan, Stencil &a, const std::vector<
 {
   Place                    place(plan.levels[0].grid);
   Stencil                  here;
-  Numbers                  fine(plan.levels[0].layout);
+  Numbering                  fine(plan.levels[0].layout);
   std::vector<GridEntries> all;
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &g = plan.levels[l];
@@ -268,11 +268,11 @@ std::vector<GridEntries> grid_entries(Plan &plan, Stencil &a, const std::vector<
     else if (plan.levels[l - 1].step != Step::gather) operator_entries(place, g.grid, here, fine, all.back().next);
     if (g.step == Step::solve) break;
     Level  &next = plan.levels[l + 1];
-    Numbers coarse(next.layout);
+    Numbering coarse(next.layout);
     if (g.step == Step::gather) {
       a = gather(plan.exec, g, next, a);
       coarse.put();
-      gather_values(plan, g, fine.there.v, coarse.there.v);
+      gather_values(plan, g, fine.field.v, coarse.field.v);
       coarse.get(next);
       fine = std::move(coarse);
       continue;

@@ -324,7 +324,7 @@ private:
   }
   void algebraic_restriction(int y0, int y1)
   {
-    const BlackNumbers at(g_.grid.owned());
+    const BlackNumbering at(g_.grid.owned());
     const Box          o = rows(at.o, y0, y1), c = rows(at.c, y0, y1);
     double *const      to = s_.algebraic.finest().b.data();
     with_stride(a_.sx, [&](auto stride) {
@@ -336,7 +336,7 @@ private:
   }
   void algebraic_prolong(int y0, int y1)
   {
-    const BlackNumbers    at(g_.grid.owned());
+    const BlackNumbering    at(g_.grid.owned());
     const AlgebraicLevel &l = s_.algebraic.finest();
     const double *const   e = s_.algebraic.levels()[1].x.data();
     for (int q : {0, 3})

@@ -113,9 +113,9 @@ template <int S, class T, class V = T> struct SchurRestrict {
 };
 
 // The black nodes of a box by numbers: row by row, the o nodes of a row before its c nodes.
-struct BlackNumbers {
+struct BlackNumbering {
   Box o, c;
-  explicit BlackNumbers(const Box &nodes) : o(quarter_box(nodes, quarter_o)), c(quarter_box(nodes, quarter_c)) { }
+  explicit BlackNumbering(const Box &nodes) : o(quarter_box(nodes, quarter_o)), c(quarter_box(nodes, quarter_c)) { }
   // in rows before Y
   HD static int before(const Box &b, int Y) { return (Y <= b.y0 ? 0 : (Y < b.y1 ? Y : b.y1) - b.y0) * (b.x1 - b.x0); }
   HD int        row(int Y) const { return before(o, Y) + before(c, Y); }
@@ -130,7 +130,7 @@ struct BlackNumbers {
 template <int Q, int S, class T> struct SchurResidual {
   SchurView<T> a;
   const T     *r, *o, *c;
-  BlackNumbers at;
+  BlackNumbering at;
   double      *to;
   HD void      operator()(int X, int Y) const
   {
@@ -145,7 +145,7 @@ template <int Q, int S, class T> struct SchurResidual {
 template <class T> struct AlgebraicProlong {
   const int    *pi, *pj;
   const double *p, *e;
-  BlackNumbers  at;
+  BlackNumbering  at;
   int           q;
   T            *z;
   ptrdiff_t     sx, sy;

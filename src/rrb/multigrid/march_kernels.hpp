@@ -116,14 +116,14 @@ template <bool MANY, class T> struct S1Down {
       k.io[2];
     k.zo[2]      = choose<active<P, 1, 2>>(o1, k.zo[2]);
     // its share in the residual at c, rows y - 3 and y - 2
-    const C share = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
+    const C part = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
     k.t_part      = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
     // the residual at o, row y - 3, and the next right-hand side, row y - 4
     const C res = choose<active<P, 0, 3>>(
       -(k.fox[3] * east(w, k.zo[3]) + west(w, k.fox[3] * k.zo[3]) + k.foy[3] * k.zo[2] + k.foy[4] * k.zo[4]), C());
     const C next  = k.r_c + k.part + in.w1 * res + east(w, in.w0 * res);
     k.part        = in.w3 * res + east(w, in.w2 * res);
-    k.r_c         = -(k.u + share);
+    k.r_c         = -(k.u + part);
     k.u           = left;
     if (among(y - 1, y0, y1, f.c)) s.store(f.zc + (y - 1) * f.sy, k.zc[1], f.c);
     if (among(y - 2, y0, y1, f.o)) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o);

@@ -281,11 +281,11 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
 // S1's own rows for the algebraic levels, whose pattern is that of the grid: zeros count. Collective at the first time.
 void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Algebraic &to)
 {
-  const BlackNumbers at(grid.owned()), whole({0, grid.nx, 0, grid.ny});
+  const BlackNumbering at(grid.owned()), whole({0, grid.nx, 0, grid.ny});
   const bool         known = to.known();
   AlgebraicLevel    &f     = known ? to.finest() : to.start(at.size(), 9 * (size_t)at.size());
   const ptrdiff_t    x = a.sx, y = a.sy;
-  AlgebraicNumbers   numbers(grid.rank, at.size());
+  AlgebraicNumbering   numbering(grid.rank, at.size());
   int                next = 0;
   const auto         number = [&](int q, int X, int Y) {
     if ((q ? at.c : at.o).contains(X, Y)) return at(q, X, Y);
@@ -293,7 +293,7 @@ void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Al
       return (int)(std::upper_bound(splits.begin(), splits.end(), v) - splits.begin()) - 1;
     };
     const int  owner = part(grid.xsplit, 2 * X + (q & 1)) + grid.processes_x() * part(grid.ysplit, 2 * Y + (q >> 1));
-    return numbers(owner, BlackNumbers(grid.box(owner))(q, X, Y));
+    return numbering(owner, BlackNumbering(grid.box(owner))(q, X, Y));
   };
   const auto entry = [&](int q, int X, int Y, double v) {
     const Box &all = q ? whole.c : whole.o;
@@ -326,7 +326,7 @@ void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Al
       const Box &own = q ? at.c : at.o;
       for (int X = own.x0; X < own.x1 && Y >= own.y0 && Y < own.y1; ++X) node(q, X, Y, X * x + Y * y);
     }
-  if (!known && grid.processes() > 1) to.share(grid.comm, numbers, redundant ? redundant : tuning::redundant_nodes);
+  if (!known && grid.processes() > 1) to.distribute(grid.comm, numbering, redundant ? redundant : tuning::redundant_nodes);
 }
 
 // S1 and the algebraic levels below it. If there are none the usual choice is made.
@@ -354,7 +354,7 @@ template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failur
   if (done) return;
   plan.choice = Choice();
   plan.choice.expected[(int)Remedy::algebraic] = choice_never;
-  failure.again = true;
+  failure.retry = true;
 }
 
 } // namespace

@@ -25,8 +25,8 @@ template <class T, bool Full> struct Compress {
       constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
       const ptrdiff_t q = o + box::beside<P, x>(half) + y * sj + z * sk;
       const double    here = free[e] ? from[box::plane_of<3, Full>(x, y, z) * plane + e] : 0,
-                   there = free[q] ? from[box::plane_of<3, Full>(-x, -y, -z) * plane + q] : 0;
-      a[(M + 1) * plane + e] = (T)(free[e] && free[q] ? 0.5 * (here + there) : here + there);
+                   reverse = free[q] ? from[box::plane_of<3, Full>(-x, -y, -z) * plane + q] : 0;
+      a[(M + 1) * plane + e] = (T)(free[e] && free[q] ? 0.5 * (here + reverse) : here + reverse);
     });
   }
 };
@@ -44,7 +44,7 @@ template <bool Full> struct Asymmetry {
   const uint8_t *free;
   ptrdiff_t      plane, sj, sk;
   int            half;
-  template <int P> HD void at(int, ptrdiff_t o, int, int, Differences &most) const
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Differences &largest) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const double    d = free[e] ? from[box::plane_of<3, Full>(0, 0, 0) * plane + e] : 0;
@@ -58,7 +58,7 @@ template <bool Full> struct Asymmetry {
     });
     Differences here;
     here.difference = difference, here.diagonal = d;
-    most.join(here);
+    largest.join(here);
   }
 };
 
@@ -127,9 +127,9 @@ template <class T, int F> struct FindKinds {
         const double c = s.a[(M + 1) * s.plane + (b ? e : q[0])], v = alive[q[b]] ? c : 0;
         sum += fabs(v);
         if (finest && b && inside(2 * t + P + x, j + y, k + z) && (alive[e] || alive[q[1]])) {
-          const double most = d > (double)s.a[q[1]] ? d : (double)s.a[q[1]];
-          kinds.loose += !(fabs(v) > tuning::loose_coupling * most);
-          kinds.faint += v != 0 && fabs(v) < faint * most;
+          const double largest = d > (double)s.a[q[1]] ? d : (double)s.a[q[1]];
+          kinds.loose += !(fabs(v) > tuning::loose_coupling * largest);
+          kinds.faint += v != 0 && fabs(v) < faint * largest;
         }
         if (x) side[0][x > 0 ? b : 1 - b] -= v;
         if (y) side[1][y > 0 ? b : 1 - b] -= v;
@@ -149,19 +149,19 @@ template <class T, int F> struct FindKinds {
       {e - s.sj,                       e + s.sj                     },
       {e - s.sk,                       e + s.sk                     }
     };
-    double most[3], top = 0;
+    double bound[3], top = 0;
     for (int a = 0; a < 3; ++a) {
       const bool   lo = !alive[beside[a][0]], hi = !alive[beside[a][1]];
       const double u = side[a][0] > 0 ? side[a][0] : 0, v = side[a][1] > 0 ? side[a][1] : 0;
-      most[a]           = lo && hi ? 1e300 : lo ? 2 * v : hi ? 2 * u : u + v;
+      bound[a]           = lo && hi ? 1e300 : lo ? 2 * v : hi ? 2 * u : u + v;
       const double least = lo && hi ? 0 : lo ? 2 * v : hi ? 2 * u : 2 * (u < v ? u : v);
       top                = top > least ? top : least;
     }
     if (top < 1e-8 * d) return;
     int set = 0;
     for (int a = 0; a < 3; ++a)
-      if (most[a] >= strong * top) set |= 1 << a;
-    for (int c = 0; c < 8; ++c) kinds.share[c] += c == set;
+      if (largest[a] >= strong * top) set |= 1 << a;
+    for (int c = 0; c < 8; ++c) kinds.fraction[c] += c == set;
     if (finest) kinds.jumps += jumps(2 * t + P, j, k, all);
   }
 };
@@ -238,10 +238,10 @@ template <class T> void compress(Level<T> &l, const Source &source, const Comm &
                     Asymmetry<false>{source.a, source.free, plane, l.layout.sj, l.layout.sk, l.layout.half},
                     result.data());
   const Differences d      = box::joined(result);
-  double            most[2] = {d.difference, d.diagonal};
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, comm);
-  report.largest   = most[1];
-  report.asymmetry = most[1] > 0 ? most[0] / most[1] : 0;
+  double            largest[2] = {d.difference, d.diagonal};
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, largest, 2, MPI_DOUBLE, MPI_MAX, comm);
+  report.largest   = largest[1];
+  report.asymmetry = largest[1] > 0 ? largest[0] / largest[1] : 0;
 }
 
 template <class T> void mark_alive(Level<T> &l, const uint8_t *free)
@@ -273,7 +273,7 @@ template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest)
   });
   Kinds k = box::joined(result);
   if (!l.shared) {
-    MPI_Allreduce(MPI_IN_PLACE, k.share, 8, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Allreduce(MPI_IN_PLACE, k.fraction, 8, MPI_DOUBLE, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, &k.loose, 1, MPI_DOUBLE, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, &k.jumps, 1, MPI_DOUBLE, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, &k.faint, 1, MPI_DOUBLE, MPI_SUM, comm);
@@ -282,8 +282,8 @@ template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest)
     k.first = first < 1e300 ? first : 0;
   }
   double all = 0;
-  for (double v : k.share) all += v;
-  for (double &v : k.share) v /= std::max(all, 1.);
+  for (double v : k.fraction) all += v;
+  for (double &v : k.fraction) v /= std::max(all, 1.);
   k.jumps /= std::max(all, 1.);
   k.faint /= std::max(all, 1.);
   return k;

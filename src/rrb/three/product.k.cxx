@@ -89,9 +89,9 @@ template <class T> static Terms list_of(const Level<T> &fine, int last)
         h[d]      = f[d] + to[d];
         number[d] = parents(step[d], last >> d & 1, h[d], &lowest[d]);
       }
-      const int  plane_here = kept_plane(to[0], to[1], to[2]), plane_there = kept_plane(-to[0], -to[1], -to[2]);
+      const int  plane_here = kept_plane(to[0], to[1], to[2]), plane_at_node = kept_plane(-to[0], -to[1], -to[2]);
       const bool here = plane_here >= 0;
-      if (fine.star && (here ? plane_here : plane_there) > box::star_forward) return;
+      if (fine.star && (here ? plane_here : plane_at_node) > box::star_forward) return;
       for (int z = 0; z < number[2]; ++z)
         for (int y = 0; y < number[1]; ++y)
           for (int x = 0; x < number[0]; ++x) {
@@ -100,7 +100,7 @@ template <class T> static Terms list_of(const Level<T> &fine, int last)
             const int p = kept_plane(c[0], c[1], c[2]);
             if (p < 0) continue;
             of[p].push_back({side * plane + place(f),
-                             here ? plane_here * plane + place(f) : plane_there * plane + place(h),
+                             here ? plane_here * plane + place(f) : plane_at_node * plane + place(h),
                              (x | y << 1 | z << 2) * plane + place(h)});
           }
     };

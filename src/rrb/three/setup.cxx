@@ -91,7 +91,7 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
   for (int c = 0; c < 8; ++c) {
     bad[c] = 0;
     for (int s = 0; s < 8; ++s)
-      if (c & ~s) bad[c] += k.share[s];
+      if (c & ~s) bad[c] += k.fraction[s];
   }
   for (int c = 1; c < 8; ++c)
     if (!(c & ~all) && bad[c] <= fewer_bad * bad[all] &&
@@ -171,12 +171,12 @@ template <class T> static void name_node(const std::vector<Level<T>> &levels, si
       if (levels[k - 1].step[d] == 2) node[d] = std::min(2 * node[d] + 1, levels[k - 1].n[d] - 1);
 }
 
-template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
+template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
   ++setups_;
-  if (!again) {
+  if (!refresh) {
     finest.star  = !source.box;
     finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
     for (int d = 0; d < 3; ++d) // red and black nodes take turns
@@ -211,15 +211,15 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
       failure.failed = failure.unfit = failure.faint = true;
       return failure;
     }
-    if (again ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
+    if (refresh ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
     int        step[3] = {1, 1, 1};
     double     badly   = 0;
     const bool any     = choose(kinds_[k], levels_[k], step, badly);
     levels_[k].served_badly = badly;
     levels_[k].degree       = degree(levels_[k]);
     levels_[k].smoother.setup(false, levels_[k].degree, 1);
-    if (again && !std::equal(step, step + 3, levels_[k].step)) return setup(source, false); // other couplings
-    if (!again) {
+    if (refresh && !std::equal(step, step + 3, levels_[k].step)) return setup(source, false); // other couplings
+    if (!refresh) {
       if (levels_[k].shared && (!any || (params_.levels && (int)k + 1 >= params_.levels))) break;
       add_level(step);
     }
@@ -335,7 +335,7 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
     r.schur      = l.schur;
     r.everywhere = l.shared;
     r.exact      = k + 1 == levels_.size();
-    std::copy(kinds_[k].share, kinds_[k].share + 8, r.kinds);
+    std::copy(kinds_[k].fraction, kinds_[k].fraction + 8, r.kinds);
     all.push_back(r);
   }
   return all;

@@ -32,14 +32,14 @@ struct Params {
 
 // Shares of nodes by their set of strong directions, bit d for direction d; and what is wrong with the operator.
 struct Kinds {
-  double share[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  double fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   double loose    = 0; // neighbours with next to no coupling, on the finest grid
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
   double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
   HD void join(const Kinds &o)
   {
-    for (int k = 0; k < 8; ++k) share[k] += o.share[k];
+    for (int k = 0; k < 8; ++k) fraction[k] += o.fraction[k];
     loose += o.loose;
     jumps += o.jumps;
     faint += o.faint;
@@ -101,7 +101,7 @@ public:
   virtual void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                          const std::vector<Box3> &boxes, const Params &params) = 0;
   // again: the grids stay. Collective.
-  virtual Failure setup(const Source &source, bool again) = 0;
+  virtual Failure setup(const Source &source, bool refresh) = 0;
   // y = M x; both in natural order of the own nodes.
   virtual void                    apply(const double *x, double *y) = 0;
   virtual std::vector<GridReport> report() const = 0;

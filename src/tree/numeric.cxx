@@ -39,7 +39,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);
-    if (level.sweep.exact) block_numbers(level);
+    if (level.sweep.exact) block_values(level);
     if (smooths) { // the eigenvalue is needed at once
       estimate({l});
       take_eigenvalue(l, on_host(statistics_).data(), scale, failure);

@@ -8,7 +8,7 @@
 
 namespace tessera::rrb {
 
-struct AlgebraicShare {
+struct AlgebraicDistribution {
   Comm             comm;
   int              rank = 0, processes = 1, own = 0;
   // of the known nodes behind the own ones: ghosts, then those that only rows of ghosts are coupled with
@@ -21,17 +21,17 @@ struct AlgebraicShare {
   // they begin there, and the own entries in the order that they have there
   std::vector<int> nodes, first_node, entries, first_entry, order;
 
-  AlgebraicShare(const Comm &c, int own, std::vector<int> owners, std::vector<int> indices); // collective
+  AlgebraicDistribution(const Comm &c, int own, std::vector<int> owners, std::vector<int> indices); // collective
   int    process(int v) const { return v < own ? rank : owner[(size_t)(v - own)]; } // of a node
-  int    there(int v) const { return v < own ? v : index[(size_t)(v - own)]; }      // its number
+  int    owner_number(int v) const { return v < own ? v : index[(size_t)(v - own)]; }      // its number
   size_t bytes() const;
 };
 
 // Numbers for nodes of other processes behind the own ones, in the order in which they are met.
-class AlgebraicNumbers {
+class AlgebraicNumbering {
 public:
-  AlgebraicNumbers(int rank, int own) : rank_(rank), own_(own) { }
-  explicit AlgebraicNumbers(const AlgebraicShare &s) : rank_(s.rank), own_(s.own)
+  AlgebraicNumbering(int rank, int own) : rank_(rank), own_(own) { }
+  explicit AlgebraicNumbering(const AlgebraicDistribution &s) : rank_(s.rank), own_(s.own)
   {
     for (size_t g = 0; g < s.owner.size(); ++g) (*this)(s.owner[g], s.index[g]);
   }
@@ -45,7 +45,7 @@ public:
   int              own() const { return own_; }
   int              size() const { return own_ + (int)owner.size(); }
   int              process(int v) const { return v < own_ ? rank_ : owner[(size_t)(v - own_)]; }
-  int              there(int v) const { return v < own_ ? v : index[(size_t)(v - own_)]; }
+  int              owner_number(int v) const { return v < own_ ? v : index[(size_t)(v - own_)]; }
   std::vector<int> owner, index;
 
 private:
@@ -59,7 +59,7 @@ struct AlgebraicParts {
   std::vector<int>          sent;         // the own parts of others' rows in the order of the messages: places in sj
   std::vector<int>          column;       // of what has come
   std::vector<int>          begin, entry; // the same by own rows
-  AlgebraicParts(const AlgebraicShare &s, AlgebraicNumbers &numbers); // collective
+  AlgebraicParts(const AlgebraicDistribution &s, AlgebraicNumbering &numbering); // collective
   template <class F> void for_row(int r, const F &f) const            // f(entry, column)
   {
     for (int k = begin[(size_t)r]; k < begin[(size_t)r + 1]; ++k) f(entry[(size_t)k], column[(size_t)entry[(size_t)k]]);
