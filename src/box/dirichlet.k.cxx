@@ -25,7 +25,10 @@ struct Numbering { // of the own nodes
   HD int         x(ptrdiff_t node) const { return x0 + (int)(node % nx); }
   HD int         y(ptrdiff_t node) const { return y0 + (int)(node / nx); }
 };
-Numbering numbering(const Box &own) { return {own.x0, own.y0, own.x1 - own.x0}; }
+Numbering numbering(const Box &own)
+{
+  return {own.x0, own.y0, own.x1 - own.x0};
+}
 
 // The lists of this file are short beside the grid (the rim of a domain): one element a thread.
 template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kernel)
@@ -35,7 +38,7 @@ template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kern
 
 // 32 B a coupling, 32 B a node
 template <class V> struct SubtractKernel {
-  Numbering          at;
+  Numbering        at;
   const ptrdiff_t *nodes, *start, *dirichlet;
   const double    *value;
   const V         *field;
@@ -50,7 +53,7 @@ template <class V> struct SubtractKernel {
 };
 
 struct ColumnKernel {
-  Numbering          at;
+  Numbering        at;
   const ptrdiff_t *start, *node;
   const double    *value;
   View<double>     b;
@@ -78,7 +81,7 @@ struct SolveKernel {
 };
 
 struct BlackKernel {
-  Numbering          at;
+  Numbering        at;
   const ptrdiff_t *rows;
   const double    *inverse;
   View<double>     r, x;

@@ -66,7 +66,7 @@ private:
   std::vector<double>      send_, recv_;
   std::vector<MPI_Request> requests_;
   // on the device: four of each own box, periodic images first; of each ghost box
-  Buffer<HaloSegment>         own_device_, ghost_device_;
+  Buffer<HaloSegment>      own_device_, ghost_device_;
   std::vector<int>         own_longest_;             // of each own box
   int                      longest_ = 0;
   Buffer<double>           send_device_, recv_device_; // room for the messages of a field, or of several
@@ -98,7 +98,7 @@ private:
   std::vector<int>    counts_, displacements_;
   std::shared_ptr<Peers> peers_device_;
   Meeting             meeting_;
-  Buffer<double *>    remote_;           // where this process's values go in each one's memory,
+  Buffer<double *>       remote_;         // where this process's values go in each one's memory,
   double             *here_ = nullptr; // and all values come here; two slots
 };
 

@@ -163,8 +163,8 @@ double *Gather::global()
 {
   if (peers_device_) return exchange_directly();
   const bool on_device = local_.space() == Space::cuda;
-  double    *local = on_device ? (double *)local_pinned_.data() : local_.data(),
-         *global   = on_device ? (double *)global_pinned_.data() : global_.data();
+  double    *local     = on_device ? (double *)local_pinned_.data() : local_.data(),
+         *global       = on_device ? (double *)global_pinned_.data() : global_.data();
   if (on_device) device::copy_to_host(local, local_.data(), local_.bytes());
   MPI_Allgatherv(local, counts_[rank_], MPI_DOUBLE, global, counts_.data(), displacements_.data(), MPI_DOUBLE, comm_);
   if (on_device) device::copy_from_host(global_.data(), global, global_.bytes());

@@ -65,7 +65,7 @@ void Halo::join(const std::shared_ptr<Peers> &peers)
   const size_t n = peers_.size();
   if (!n || n > Meeting::max_others) return; // the same for all: join() is asked for where there are few processes
   std::vector<Card> mine(n), theirs(n);
-  peers_device_ = peers;
+  peers_device_   = peers;
   meeting_        = Meeting();
   meeting_.others = (int)n;
   meeting_.count  = (unsigned *)peers->take(64);
@@ -81,7 +81,7 @@ void Halo::join(const std::shared_ptr<Peers> &peers)
   }
   MPI_Waitall((int)(2 * n), requests_.data(), MPI_STATUSES_IGNORE);
   for (size_t i = 0; i < n; ++i) {
-    meeting_.remote[i]   = (unsigned *)peers->find(peers_[i].rank, theirs[i].flag);
+    meeting_.remote[i]  = (unsigned *)peers->find(peers_[i].rank, theirs[i].flag);
     starts_[i].out      = peers->find(peers_[i].rank, theirs[i].message);
     starts_[i].out_slot = (ptrdiff_t)theirs[i].slot;
   }
@@ -193,8 +193,8 @@ template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count,
   }
   if (peers_.empty()) return;
   const bool direct = gpu_aware && !device::failed(); // the memory of a device that has failed is no place for messages
-  char      *from  = (char *)(direct ? (void *)send_device_.data() : send_pinned_.data()),
-       *to         = (char *)(direct ? (void *)recv : recv_pinned_.data());
+  char      *from   = (char *)(direct ? (void *)send_device_.data() : send_pinned_.data()),
+       *to          = (char *)(direct ? (void *)recv : recv_pinned_.data());
   if (direct || !out) device::synchronize(); // also: what came before is taken
   else device::copy_to_host(from, send_device_.data(), out * sizeof(T));
   requests_.resize(2 * peers_.size() * (size_t)count);
@@ -252,7 +252,7 @@ void Gather::join(const std::shared_ptr<Peers> &peers)
   const int             n = (int)counts_.size();
   std::vector<uint64_t> mine((size_t)n + 1), theirs(mine.size() * (size_t)n);
   std::vector<double *> remote((size_t)n);
-  peers_device_ = peers;
+  peers_device_   = peers;
   meeting_        = Meeting();
   meeting_.others = n - 1;
   meeting_.count  = (unsigned *)peers->take(64);
@@ -266,7 +266,7 @@ void Gather::join(const std::shared_ptr<Peers> &peers)
   MPI_Allgather(mine.data(), n + 1, MPI_UINT64_T, theirs.data(), n + 1, MPI_UINT64_T, comm_);
   for (int r = 0, k = 0; r < n; ++r) {
     const uint64_t *const of = &theirs[(size_t)r * mine.size()];
-    remote[(size_t)r]         = (double *)peers->find(r, of[n]) + displacements_[(size_t)rank_];
+    remote[(size_t)r]        = (double *)peers->find(r, of[n]) + displacements_[(size_t)rank_];
     if (r != rank_) meeting_.remote[k++] = (unsigned *)peers->find(r, of[rank_]);
   }
   remote_.resize({remote.size(), Space::cuda});

@@ -120,7 +120,7 @@ private:
   bool           ring_ = false;           // on the device: lines that close on this process,
   Buffer<T>        fill_, chain_,
     work_; // couplings with the separator on the left, the separators' factors, and lines under way
-  Buffer<double> ends_device_;                  // ends or values of the separators, of a parity, on the device
+  Buffer<double> ends_device_; // ends or values of the separators, of a parity, on the device
 };
 
 } // namespace tessera

@@ -17,7 +17,7 @@ constexpr double amli_condition    = 8;      // auto: AMLI up to this ratio of t
 constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most this many nodes goes to every process,
 constexpr long   redundant_on_device   = 200000; // on the device, from the second grid on
 // exact remainder by default: at most this many band entries per node of the finest grid
-constexpr double remainder_fraction   = 0.1;
+constexpr double remainder_fraction = 0.1;
 // a grid of at most so many band entries is solved exactly: coarse grids would take more memory and time
 constexpr double remainder_least   = 100;
 // on the device by default: at most so many nodes; its factors are made one row after the other,

@@ -427,7 +427,10 @@ template <class Kernel> void forall_rows(const Box &box, int columns, const Kern
 constexpr size_t max_flat_blocks = 132 * 8;
 
 // Blocks of any kernel with a sum over this box.
-inline size_t max_blocks(const Box &box) { return 2 * max_flat_blocks + (size_t)(box.x1 - box.x0) / 16; }
+inline size_t max_blocks(const Box &box)
+{
+  return 2 * max_flat_blocks + (size_t)(box.x1 - box.x0) / 16;
+}
 
 // s += kernel(i, j) over the box, then kernel.finish(s).
 template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, Reduction &reduction)
@@ -435,7 +438,7 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
 #ifdef __CUDACC__
   static const size_t fit = device::resident((const void *)device::run_cells<Kernel>, 256);
   device::Blocks      blocks = device::blocks_for(box);
-  const long          rows = (long)(fit < max_flat_blocks ? fit : max_flat_blocks) / blocks.x;
+  const long          rows   = (long)(fit < max_flat_blocks ? fit : max_flat_blocks) / blocks.x;
   blocks = device::blocks_for(box, rows ? rows : 1); // all at a time
   device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(),
                  reduction.ticket.data(), reduction.total);
@@ -455,7 +458,7 @@ template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reducti
   // no block waits for another one's end
   static const size_t fit = device::resident((const void *)device::run_flat<Kernel>, 256);
   const size_t        max_blocks = fit < max_flat_blocks ? fit : max_flat_blocks,
-               blocks      = (n + 255) / 256 < max_blocks ? (n + 255) / 256 : max_blocks;
+               blocks            = (n + 255) / 256 < max_blocks ? (n + 255) / 256 : max_blocks;
   device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel,
                  reduction.parts.data(), reduction.ticket.data(), reduction.total);
   #else

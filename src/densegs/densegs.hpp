@@ -95,7 +95,7 @@ struct Request {
   double        tolerance = -1;    // ends when a sweep's sum of |change of x_i| is not larger
   double       *change    = nullptr; // that sum for every sweep, on the host; device: filled at the end
   // after a request of as many sweeps at whose end nobody has looked: what that one met is kept for await_end()
-  bool          refresh     = false;
+  bool refresh = false;
   // |x - clip(x - w)|_2 before every sweep but the first, free of cost; order forward or backward, strategy
   // sequential or graph, on the host
   double       *residual  = nullptr;

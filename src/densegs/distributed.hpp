@@ -42,7 +42,7 @@ void create(Distributed &d, const Comm &comm, int rows);
 Check  keep(Distributed &d, const double *a, ptrdiff_t lda, bool all);
 // the largest |a_ij - a_ji| between rows of different processes. Collective
 double difference_across(const Distributed &d);
-void gather(Distributed &d, const double *x); // d.x from every process's rows of it
+void   gather(Distributed &d, const double *x); // d.x from every process's rows of it
 // Sweeps on d.x, which ends alike on all processes. plan: of the process's own square block; request: q and bounds of
 // its rows, first, sweeps, zero.
 void sweep(Distributed &d, Plan &plan, const Request &request);

@@ -266,7 +266,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
-  constexpr int       max_factors = 80; // factorisations
+  constexpr int                   max_factors = 80; // factorisations
   std::unique_ptr<ContactSweeper> on_device;
   std::unique_ptr<HostSweeper>    on_host;
   if (m.on_device()) on_device.reset(new ContactSweeper(p, params));

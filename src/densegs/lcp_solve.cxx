@@ -338,4 +338,3 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
 }
 
 } // namespace tessera::lcp
-

@@ -110,7 +110,7 @@ __device__ __forceinline__ void prepare_triangle(Shared &sh, const Status &statu
 #pragma unroll
   for (int c = 0; c < columns; ++c) {
     const int   v = t / height + c * groups, w = t % height;
-    const bool  at_bound = (status.low | status.high) & (1ull << sh.row[v]);
+    const bool  at_bound      = (status.low | status.high) & (1ull << sh.row[v]);
     sh.inverse[v * pitch + w] = w == v ? 1 : w < v || at_bound ? 0 : sh.diagonal[v * height + w];
   }
 }
@@ -163,7 +163,7 @@ __device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
       at_bound = fma(e, own.status.low >> r & 1 ? sh.lower[v] : sh.upper[v], at_bound);
   }
   behind = sum_of_row(behind);
-  at_bound  = sum_of_row(at_bound);
+  at_bound = sum_of_row(at_bound);
   if (!g) {
     sh.base[u] -= behind;
     sh.sum[u] = sh.base[u] - at_bound;
@@ -181,7 +181,7 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
   prepare_rows(job, sh, own, p, k);
   const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
   Key         *key   = job.keys + place;
-  const bool   kept  = refresh && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
+  const bool kept = refresh && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
   const bool   made = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low &&
                               key->status.high == own.status.high && (!before || key->joined));
   const bool   fine  = !made || key->usable;

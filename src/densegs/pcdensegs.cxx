@@ -187,7 +187,7 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   tessera::densegs::Plan   &plan = p->plan;
   const tessera::Space      space = plan.exec.space;
   const int                 n = plan.panels.n;
-  const int                 passes  = (int)sweeps * (order == tessera::densegs::Order::symmetric ? 2 : 1);
+  const int                 passes = (int)sweeps * (order == tessera::densegs::Order::symmetric ? 2 : 1);
   PetscInt                  unknowns;
   bool                      refused;
 

@@ -104,7 +104,7 @@ HD inline void keep_largest(unsigned long long *largest, unsigned long long v)
 namespace device {
 
 constexpr int warp = 32, block_rows = 8; // threads of a block along x and y
-constexpr int max_blocks = 2048;        // of a sum
+constexpr int max_blocks = 2048;         // of a sum
 
 // Blocks of threads of a launch: there may be 2^31 - 1 along x, but 65535 along y. What has no bound is therefore
 // counted along x.
@@ -300,10 +300,11 @@ template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel
 {
   if (exec.space == Space::cuda) {
     const Box boxes[] = {parts.box...};
-    Box       largest;
+    Box largest;
     for (const Box &b : boxes)
       if (!b.empty())
-        largest = {0, b.x1 - b.x0 > largest.x1 ? b.x1 - b.x0 : largest.x1, 0, b.y1 - b.y0 > largest.y1 ? b.y1 - b.y0 : largest.y1};
+        largest = {0, b.x1 - b.x0 > largest.x1 ? b.x1 - b.x0 : largest.x1, 0,
+                   b.y1 - b.y0 > largest.y1 ? b.y1 - b.y0 : largest.y1};
     if (largest.empty()) return;
     device::Blocks blocks = device::blocks_for(largest);
     blocks.x *= (long)sizeof...(Kernel);
@@ -328,7 +329,7 @@ template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const 
       return;
     }
     device::Blocks blocks = device::blocks_for(box);
-    blocks          = device::blocks_for(box, device::max_blocks / blocks.x + 1);
+    blocks = device::blocks_for(box, device::max_blocks / blocks.x + 1);
     const int n     = (int)(blocks.x * blocks.y);
     double   *parts = device::scratch((size_t)n);
     device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);

@@ -74,15 +74,16 @@ bool Factorisation::factor(bool lu)
     size_t   device_bytes = 0, host_bytes = 0;
     int      info = 0;
     if (lu)
-      check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &device_bytes,
-                                        &host_bytes),
+      check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F,
+                                        &device_bytes, &host_bytes),
             "cusolverDnXgetrf_bufferSize");
     else
       check(cusolverDnXpotrf_bufferSize(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_,
                                         CUDA_R_64F, &device_bytes, &host_bytes),
             "cusolverDnXpotrf_bufferSize");
     std::vector<char> host(host_bytes + 1);
-    if (work_.bytes() < device_bytes || work_.empty()) work_.resize(Extent{device_bytes / sizeof(double) + 1, Space::cuda});
+    if (work_.bytes() < device_bytes || work_.empty())
+      work_.resize(Extent{device_bytes / sizeof(double) + 1, Space::cuda});
     if (info_.empty()) info_.resize(Extent{1, Space::cuda});
     if (lu)
       check(cusolverDnXgetrf(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, (int64_t *)pivots_.data(),

@@ -77,7 +77,7 @@ HD inline bool wait_for(const unsigned *flag, unsigned v, const unsigned *lost)
 struct Meeting {
   static constexpr int max_others = 16; // others
   int       others = 0;
-  unsigned *count = nullptr, *local[max_others], *remote[max_others];
+  unsigned            *count      = nullptr, *local[max_others], *remote[max_others];
   const unsigned *lost = Peers::lost_on_device();
   HD unsigned number() const { return *count; }
   HD bool     meet() const // by one thread; everything written before arrives. False: somebody may not come any more

@@ -106,7 +106,7 @@ char *open_other(const Card &card)
   #else
 bool make(Arena &a)
 {
-  a.base       = (char *)map_shared_file(arena_size, &a.card.handle);
+  a.base           = (char *)map_shared_file(arena_size, &a.card.handle);
   a.word_on_device = a.word;
   snprintf(a.card.device, sizeof a.card.device, "%ld", (long)getpid());
   return a.base;

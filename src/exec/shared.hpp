@@ -7,14 +7,15 @@ namespace tessera {
 // 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k %
 // 2^share of node k / 2^share. On the host one does all.
 struct Shared {
-  int     node, thread, log_threads;
-  HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), log_threads(s) { }
+  int node, thread, log_threads;
+  HD  Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), log_threads(s) { }
 };
 
 #ifdef __CUDA_ARCH__
 HD inline unsigned shared_lanes(int log_threads)
 {
-  return (log_threads < 5 ? (1u << (1 << log_threads)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << log_threads) - 1));
+  return (log_threads < 5 ? (1u << (1 << log_threads)) - 1 : 0xffffffffu)
+      << (threadIdx.x % 32 & ~((1u << log_threads) - 1));
 }
 #endif
 // The sum over the threads of a node, in all of them
@@ -32,7 +33,7 @@ template <class V> HD inline V sum_shared(V v, int log_threads)
 // In how many threads of a node before this one, and in how many of all, is it `there`?
 struct CountShared {
   int     before, all;
-  HD CountShared(bool counted, int log_threads)
+  HD      CountShared(bool counted, int log_threads)
   {
 #ifdef __CUDA_ARCH__
     const unsigned mine = shared_lanes(log_threads), found = __ballot_sync(mine, counted) & mine;

@@ -236,8 +236,9 @@ template <class T> template <class V> void ExactSolver<T>::solve(const Exec &exe
   }
   const int       log_threads = exec.space == Space::cuda ? 5 : 0;
   const ptrdiff_t row = transposed ? 1 : n, column = transposed ? n : 1;
-  for_each(exec, mine << log_threads, Dense<T, V>{inverse.data() + offset * row, divided ? (V *)all.data() : right, x, n,
-                                            log_threads, row, column});
+  for_each(
+    exec, mine << log_threads,
+    Dense<T, V>{inverse.data() + offset * row, divided ? (V *)all.data() : right, x, n, log_threads, row, column});
 }
 
 #define INSTANTIATE(T, ...) \

@@ -99,7 +99,7 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
       TesseraCallCXX(found.asymmetry = std::max(found.asymmetry, csr_join(exec, grid_, halo, csr, s)));
     }
     double   largest[4] = {found.asymmetry, found.largest, found.deficit, (double)device::failed()};
-    PetscInt dirichlet_rows      = (PetscInt)found.dirichlet;
+    PetscInt dirichlet_rows = (PetscInt)found.dirichlet;
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 4, MPI_DOUBLE, MPI_MAX, comm_));
     *done = largest[3] > 0;
     if (*done) PetscFunctionReturn(PETSC_SUCCESS);

@@ -259,7 +259,7 @@ DirichletCouplings LineReading::dirichlet(Space space)
 
 // One report for all processes, of the first of them that has found something wrong.
 PetscErrorCode ReduceReport(MPI_Comm comm, const Grid &grid, const LineReading &reading, DirichletCouplings &dirichlet,
-                           OperatorReport &report)
+                            OperatorReport &report)
 {
   const int me = report.kind != OperatorReport::fine ? grid.processes() - grid.rank : 0;
   int       mine[3] = {reading.elsewhere, reading.any, me}, all[3];

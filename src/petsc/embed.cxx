@@ -8,7 +8,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int    max_landmarks = 24, max_dim = 3, sweeps = 3;
+constexpr int max_landmarks = 24, max_dim = 3, sweeps = 3;
 // a second direction with less than this share of the first one's variance is none;
 constexpr double thin           = 0.003;
 // nor is a third one with less than these of the second and first one's: distances along couplings bend a plane
@@ -125,7 +125,7 @@ int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &dist
   // Distances are whole numbers: means with the neighbours tell apart what they do not.
   for (int s = 0; s < sweeps; ++s)
     for (int i : part) {
-      std::array<double, max_dim> sum = {};
+      std::array<double, max_dim>  sum   = {};
       const int                    first = g.start[(size_t)i], last = g.start[(size_t)i + 1];
       for (int e = first; e < last; ++e)
         for (size_t q = 0; q < max_dim; ++q) sum[q] += x[(size_t)g.to[(size_t)e]][q];
@@ -142,7 +142,7 @@ void coordinates_of_graph(const Pattern &pattern, int *dim, std::vector<double> 
   const Links                               g(pattern);
   const int                                 n = pattern.rows();
   std::vector<int>                          distance((size_t)n, -1), part;
-  std::vector<std::array<double, max_dim>> points((size_t)n);
+  std::vector<std::array<double, max_dim>>  points((size_t)n);
   double                                    right = 0;
   *dim = 1;
   for (int i = 0; i < n; ++i) {

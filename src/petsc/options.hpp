@@ -142,8 +142,8 @@ struct Option {
     return Row<member, PetscReal>(Kind::real, key, setter, help, min, max, outside);
   }
   // Both ends are excluded.
-  template <auto member> static Option RealBetween(const char *key, const char *setter, const char *help,
-                                                   PetscReal min, PetscReal max, const char *outside)
+  template <auto member> static Option RealBetween(const char *key, const char *setter, const char *help, PetscReal min,
+                                                   PetscReal max, const char *outside)
   {
     Option row  = Real<member>(key, setter, help, min, max, outside);
     row.between = true;
@@ -191,8 +191,8 @@ struct Option {
 
 private:
   template <auto member, class Wanted = void> static Option Row(Kind kind, const char *key, const char *setter,
-                                                                const char *help, PetscReal min = 0,
-                                                                PetscReal max = 0, const char *outside = nullptr)
+                                                                const char *help, PetscReal min = 0, PetscReal max = 0,
+                                                                const char *outside = nullptr)
   {
     return Row<member, Wanted>(member, kind, key, setter, help, min, max, outside);
   }

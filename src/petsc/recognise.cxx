@@ -117,7 +117,7 @@ private:
   const Graph                      &g_;
   std::vector<Point>                at_;
   std::vector<char>                 listed_; // in a part that has been begun
-  std::unordered_map<uint64_t, int> taken_; // of the part
+  std::unordered_map<uint64_t, int> taken_;  // of the part
   std::vector<int>                  members_, look_;
   std::vector<std::vector<int>>     parts_;
 };

@@ -31,7 +31,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   r->current   = PETSC_FALSE;
   r->ready     = PETSC_FALSE;
   r->failed    = PETSC_FALSE;
-  r->solves.rechoose  = PETSC_FALSE;
+  r->solves.rechoose = PETSC_FALSE;
   r->solves.needed = 0;
   r->linear       = PETSC_FALSE;
   r->unfit        = PETSC_FALSE;

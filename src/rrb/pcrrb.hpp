@@ -52,7 +52,7 @@ struct PC_RRB {
     PetscInt  its    = 0;           // iterations of the first one after the choices,
     PetscReal rtol   = 0;           // and its tolerance
     PetscReal needed = 0;           // for 1e-6, where the trial was wrong: choose again before the next solve
-    PetscBool rechoose  = PETSC_FALSE; // choose at the next setup
+    PetscBool rechoose = PETSC_FALSE; // choose at the next setup
   } solves;
   PetscBool corrected = PETSC_FALSE; // such a choice, in the solve under way
   // a solver takes it for a linear map, which single precision is to 1e-7 only

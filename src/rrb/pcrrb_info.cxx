@@ -86,7 +86,7 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
     info->nx         = (PetscInt)a.nodes;
     info->ny         = 1;
     info->nz         = 1;
-    info->everywhere = p.levels[0].grid.processes() > 1 && !a.distribution ? PETSC_TRUE : PETSC_FALSE;
+    info->everywhere             = p.levels[0].grid.processes() > 1 && !a.distribution ? PETSC_TRUE : PETSC_FALSE;
     info->exact      = grid + 1 == Grids(p) ? PETSC_TRUE : PETSC_FALSE;
     info->smoother   = PC_RRB_SMOOTHER_POINT;
     info->sweeps     = info->exact ? 0 : 1;

@@ -155,7 +155,8 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   PetscCall(ViewCycle(pc, c, info.grids, viewer));
   const bool on_device = info.backend == TESSERA_BACKEND_CUDA;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n",
-                                   TesseraPrecisions[info.precision], on_device ? " on the CUDA device" : "", c.quarters));
+                                   TesseraPrecisions[info.precision], on_device ? " on the CUDA device" : "",
+                                   c.quarters));
   if (on_device && f.processes() > 1)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n",
                                      r->plan.total              ? "directly into each other's memory"

@@ -186,7 +186,7 @@ struct Failure {
   bool   failed = false;
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
   // read the matrix and factorise once more: Zeros, or algebraic levels that cannot be made
-  bool   retry = false;
+  bool retry = false;
 };
 
 // The exact factorisation of what is left after the last grid, by a band matrix of the host; it may come from a device,

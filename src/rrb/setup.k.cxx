@@ -66,10 +66,9 @@ static int coarse_grids(const Plan &plan, const Grid &grid)
   int  steps = 0;
   bool cut_x, cut_y;
   for (Grid g = grid; 2 * steps < maximum &&
-                      (plan.strategy->last_nodes
-                         ? g.size() > plan.strategy->last_nodes
-                         : band_entries(g) > tuning::remainder_fraction * (double)grid.size() &&
-                             band_entries(grid) > tuning::remainder_least);
+                      (plan.strategy->last_nodes ? g.size() > plan.strategy->last_nodes
+                                                 : band_entries(g) > tuning::remainder_fraction * (double)grid.size() &&
+                                                     band_entries(grid) > tuning::remainder_least);
        ++steps)
     g = next_grid(g, &cut_x, &cut_y);
   return steps;

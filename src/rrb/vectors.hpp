@@ -48,11 +48,11 @@ template <class X, class Y> void convert(const Exec &exec, const Buffer<X> &x, B
 // The same for many arrays in one launch, several numbers a thread. Each is cut into rows.
 template <class X, class Y> struct ConvertAll {
   static constexpr int max_vectors = 16, group = 4, row = 256 * group;
-  const X  *x[max_vectors];
-  Y        *y[max_vectors];
-  Y        *inverse[max_vectors]; // 1 / y where that is positive, else 0; or nullptr
-  ptrdiff_t n[max_vectors];
-  int       first[max_vectors + 1] = {0}, count = 0; // rows of an array
+  const X             *x[max_vectors];
+  Y                   *y[max_vectors];
+  Y                   *inverse[max_vectors]; // 1 / y where that is positive, else 0; or nullptr
+  ptrdiff_t            n[max_vectors];
+  int                  first[max_vectors + 1] = {0}, count = 0; // rows of an array
   HD void   operator()(int i, int j) const
   {
     int k = 0;

@@ -22,7 +22,7 @@ template <class V> struct PerVector {
 
 template <class T, class V> struct Load {
   const int           *perm;
-  const unsigned char *constrained;
+  const unsigned char  *constrained;
   Columns<const double> r;
   int                  bs;
   PerVector<V>         scale;
@@ -95,8 +95,8 @@ template <class T> template <class V> void Hierarchy<T>::subtract_constrained(co
 {
   if (one_sided_.any)
     for_each(exec_, (int)one_sided_.rows.size(),
-             SubtractConstrained<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(),
-                                 x, b});
+             SubtractConstrained<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(),
+                                       one_sided_.a.data(), x, b});
 }
 
 // The largest number of a vector: of r where unknowns are not fixed (whose rows may have any units), and of what
@@ -164,8 +164,8 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
   const bool                  normalised = normalises(), couplings = one_sided_.any && !transposed;
   if (normalised) {
     for (int k = 0; k < K; ++k)
-      largest[k] =
-        largest_number(&from(0, k), constrained, n, couplings ? &constrained_.list : nullptr, constrained_.inverse.data(), 1 / scale_);
+      largest[k] = largest_number(&from(0, k), constrained, n, couplings ? &constrained_.list : nullptr,
+                                  constrained_.inverse.data(), 1 / scale_);
     MPI_Allreduce(MPI_IN_PLACE, largest, K, MPI_INT64_T, MPI_MAX, comm_);
   }
   for (int k = 0; k < K; ++k) {
@@ -179,14 +179,17 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
   if (couplings) {
     for_each(exec_, (int)level.work.x.size(), Clear<V>{of.x});
     for_each(exec_, (int)constrained_.list.size(),
-             LoadConstrained<T, V>{constrained_.list.data(), where_.data(), constrained_.inverse.data(), from, bs, after, of.x});
+             LoadConstrained<T, V>{constrained_.list.data(), where_.data(), constrained_.inverse.data(), from, bs,
+                                   after, of.x});
     level.halo(of.x);
     subtract_constrained(of.x, of.b);
   }
   cycle<V>(begun);
   for_each(exec_, n, Store<V>{perm_.data(), bs, of.x, after, to});
   if (one_sided_.any && transposed) store_constrained_transposed(r, 1 / before.v[0], z);
-  else for_each(exec_, (int)constrained_.list.size(), StoreConstrained<V>{constrained_.list.data(), constrained_.inverse.data(), from, to});
+  else
+    for_each(exec_, (int)constrained_.list.size(),
+             StoreConstrained<V>{constrained_.list.data(), constrained_.inverse.data(), from, to});
 }
 
 template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdiff_t stride_r, double *z,

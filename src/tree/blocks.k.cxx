@@ -371,7 +371,7 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
   b.needed_row = copy_to(exec_.space, lists.needed);
   for (int &s : lists.needed) s = lists.row[(size_t)s];
   b.needed = copy_to(exec_.space, lists.needed);
-  b.partners  = (int)lists.owner.size();
+  b.partners = (int)lists.owner.size();
   if (level.distributed) {
     b.exchange = Exchange(exec_, comm_, (int)lists.needed.size(), lists.owner, lists.index);
     b.values   = make<T>((lists.needed.size() + lists.owner.size()) * max_vectors);

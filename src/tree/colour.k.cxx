@@ -10,7 +10,7 @@ namespace tessera::tree {
 
 namespace {
 
-constexpr int           max_colours = 128;
+constexpr int           max_colours  = 128;
 constexpr unsigned char no_colour    = 255;
 
 // The order in which colours are given: random numbers, so that few rounds will do (Jones and Plassmann 1993).
@@ -290,7 +290,7 @@ template <class T> void Colouring<T>::own_blocks(Level<T> &level)
     local.push_back((int)starts.size() - 2);
   }
   sweep.blocks   = (int)starts.size() - 1;
-  sweep.partners    = (int)owner.size();
+  sweep.partners = (int)owner.size();
   sweep.exchange = Exchange(exec_, comm_, level.n, owner, index);
   sweep.begin    = copy_to(exec_.space, starts);
   sweep.member   = copy_to(exec_.space, member);
@@ -309,7 +309,7 @@ template <class T> Failure::Kind Colouring<T>::block_pattern(Level<T> &level, co
   const Key   *keys = several ? everyone_.key.data() : key.data();
   const int    number = several ? (int)everyone_.key.size() : points;
   const double entries = level.nodes * bs * bs; // a node takes as many as its block has nodes
-  const int    max_nodes = (int)std::max(1., std::min<double>(max_in_block / bs, 2e9 / std::max(entries, 1.)));
+  const int          max_nodes = (int)std::max(1., std::min<double>(max_in_block / bs, 2e9 / std::max(entries, 1.)));
   Buffer<int>  first, piece = make<int>((size_t)cells.n + 1);
   bucket_starts(exec_, number, keys, cells.n, cells.start.data(), first);
   for_each(exec_, cells.n, CountPieces{first.data(), max_nodes, piece.data()});

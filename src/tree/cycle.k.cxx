@@ -68,7 +68,7 @@ template <class T> struct RestrictStream {
   const T   *b, *weight;
   int        leaves, group, corners;
   T         *sums;
-  static constexpr int max_nodes = 1024; // nodes
+  static constexpr int           max_nodes = 1024; // nodes
   size_t     bytes() const { return stream.bytes() + (size_t)stream.rows * sizeof(T); }
   template <class Block> HD void operator()(Block &block) const
   {
@@ -302,7 +302,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
 {
   // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
   constexpr double max_recorded = 2000;
-  constexpr size_t sums = 2 * device::max_blocks; // of the K-cycle's inner products: one for each block
+  constexpr size_t sums         = 2 * device::max_blocks; // of the K-cycle's inner products: one for each block
   double           all = 0, visits_here = 1;
   for (size_t l = 0; l < levels_.size(); ++l) {
     all += visits_here;
@@ -331,8 +331,8 @@ template <class T> void Hierarchy<T>::vectors(int l)
   // a thread reads rows that lie together at the speed of memory while they are very short
   const double row = level.n ? (double)level.j.size() / level.n : 0;
   level.by_nodes   = exec_.space == Space::cuda;
-  level.log_threads      = !level.by_nodes || row < 6 ? 0 : row < 48 ? 2 : 3;
-  level.streams    = level.by_nodes && level.bs == 1 && level.log_threads;
+  level.log_threads         = !level.by_nodes || row < 6 ? 0 : row < 48 ? 2 : 3;
+  level.streams             = level.by_nodes && level.bs == 1 && level.log_threads;
   level.restricts_in_blocks = level.streams && level.product.fullest <= RestrictStream<T>::max_nodes;
   const bool krylov = params_.cycle == Cycle::k && l && l < last;
   level.begun  = !sweeps() && l < last && !krylov && (!l || !levels_[(size_t)l - 1].distributed);

@@ -80,19 +80,21 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
   if (!constrained_.any) return;
   const int n = (int)one_sided_.rows.size();
   constrained_.inverse = make<double>(constrained_.list.size());
-  for_each(exec_, (int)constrained_.list.size(), InverseOfConstrained<Index>{rows, constrained_.list.data(), constrained_.inverse.data()});
+  for_each(exec_, (int)constrained_.list.size(),
+           InverseOfConstrained<Index>{rows, constrained_.list.data(), constrained_.inverse.data()});
   one_sided_.i = make<int>((size_t)n + 1);
   for_each(exec_, n,
-           OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
-                           nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
+           OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(),
+                           one_sided_.rows.data(), nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
   const int entries = scan(exec_, n, one_sided_.i);
   one_sided_.any        = total(entries) > 0;
   one_sided_.j      = make<int>((size_t)entries);
   one_sided_.a      = make<double>((size_t)entries);
   if (one_sided_.any)
     for_each(exec_, n,
-             OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
-                             one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(), one_sided_.a.data()});
+             OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(),
+                             one_sided_.rows.data(), one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(),
+                             one_sided_.a.data()});
 }
 
 // z_F = D^-1 (r_F - A_IF' z_I), where z_I is what the cycle has left, times scale
@@ -105,8 +107,8 @@ template <class T> void Hierarchy<T>::store_constrained_transposed(const double 
   for_each(exec_, (int)t.i.size() - 1, columns);
   if (level.distributed) level.exchange.add_back(t.sums.data(), params_.bs);
   for_each(exec_, (int)constrained_.list.size(),
-           StoreConstrainedTransposed{constrained_.list.data(), where_.data(), constrained_.inverse.data(), r, t.sums.data(), params_.bs,
-                                scale, z});
+           StoreConstrainedTransposed{constrained_.list.data(), where_.data(), constrained_.inverse.data(), r,
+                                      t.sums.data(), params_.bs, scale, z});
 }
 
 #define INSTANTIATE(T) \

@@ -132,8 +132,7 @@ int assign_owners(MPI_Comm comm, int corners, const int *begin, const int *verte
   std::vector<long long> bid((size_t)n);
   for (int l = 0; l < cells.n; ++l)
     for (int c = 0; c < corners; ++c)
-      if (const int v = vertex[l * corners + c]; v >= 0)
-        bid[(size_t)v] += begin[l + 1] - begin[l];
+      if (const int v = vertex[l * corners + c]; v >= 0) bid[(size_t)v] += begin[l + 1] - begin[l];
   for (long long &m : bid) m = m * size + (size - 1 - rank);
   MPI_Allreduce(MPI_IN_PLACE, bid.data(), n, MPI_LONG_LONG, MPI_MAX, comm);
   std::vector<int> counts((size_t)size);

@@ -159,7 +159,7 @@ template <class T> struct Start {
 // of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ..., and what rounding did to the sums
 // of rows; last the change since the values before. Behind those of all grids stands what the inverse of the last
 // operator gives.
-constexpr int    statistics    = multigrid::lanczos_scalars + 4;
+constexpr int statistics = multigrid::lanczos_scalars + 4;
 // Such a part of a diagonal entry is too much for single precision, of several unknowns a node less.
 constexpr double much_rounding = 0.05, much_of_several = 5e-4;
 

@@ -125,11 +125,11 @@ std::vector<int> count_leaves(const Exec &exec, int dim, int capacity, int n, co
   std::vector<int> all;
   with_dim(dim, [&](auto d) {
     const int    copies = exec.space == Space::cuda ? 64 : 1;
-    const size_t size = (size_t)(levels_of<d.value, unsigned> + 1) * (size_t)(capacity + 1);
+    const size_t size   = (size_t)(levels_of<d.value, unsigned> + 1) * (size_t)(capacity + 1);
     Buffer<int>  counts(Extent{(size_t)copies * size, exec.space}), here(counts.size());
     for_each(exec, last - first,
-             Count<d.value>{keys.data(), crowded<d.value>(exec, n, capacity, keys, first, last).data(), n, capacity, first,
-                            copies, counts.data()});
+             Count<d.value>{keys.data(), crowded<d.value>(exec, n, capacity, keys, first, last).data(), n, capacity,
+                            first, copies, counts.data()});
     copy(counts, here);
     all.resize(size);
     for (size_t p = 0; p < here.size(); ++p) all[p % size] += here.data()[p];

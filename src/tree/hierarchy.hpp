@@ -198,7 +198,7 @@ template <class T> struct Operator {
   Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
   Buffer<int> i, j;
   Buffer<T>   a, inverse;      // of the diagonal; 0 where an unknown takes no part
-  int         log_threads   = 0;     // 2^share threads of a device work on a row
+  int                     log_threads = 0; // 2^share threads of a device work on a row
   bool        streams = false; // blocks of a device stream the rows
   int         unknowns() const { return n * bs; }
   void        roots(Buffer<T> &root) const; // of the inverse diagonal
@@ -363,7 +363,7 @@ private:
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
   void    diagonal(Level<T> &level, int number, const Buffer<int> &perm, const Buffer<Diagonal> &place);
-  void    estimate(const std::vector<int> &grids);
+  void                       estimate(const std::vector<int> &grids);
   double  change_of(int number, const double *found) const;
   void    bound_change(Level<T> &level, int number);
   void    take_eigenvalue(int number, const double *found, double scale, Failure &failure);
@@ -462,7 +462,7 @@ private:
   void    turn();
   void    make_transpose();
   void    transpose_one_sided();
-  void    store_constrained_transposed(const double *r, double scale, double *z);
+  void                           store_constrained_transposed(const double *r, double scale, double *z);
   template <class V> void    make_several();
   template <class V>
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
@@ -473,7 +473,7 @@ private:
   multigrid::ExactSolver<T> coarsest_;
   NumericSetup<T>       numeric_{*this, levels_, coarsest_};
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
-  DirichletRows         constrained_;
+  DirichletRows              constrained_;
   OneSidedCouplings     one_sided_;
   // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
   Buffer<Diagonal>      diagonal_;

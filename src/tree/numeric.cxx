@@ -15,10 +15,10 @@ template <class T>
 Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular)
 {
   Failure   failure;
-  const int last = (int)levels_.size() - 1;
+  const int last  = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
   bool      skew = false, shape_stays = known && levels_[0].change < slight;
-  ++setups_, convective_ = false;
+  ++setups_, convective_              = false;
   prepare_statistics();
   if (exec_.space == Space::cuda && !sweeps()) {
     size_t largest = 0;
@@ -33,7 +33,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (l == last) break;
     if (!l) {
       const bool before = filtered_;
-      weights_stay = known && before && !sweeps() && level.change < slight;
+      weights_stay      = known && before && !sweeps() && level.change < slight;
       filtered_ = weights_stay || params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
       smooths   = filtered_ && !weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
@@ -62,7 +62,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   Buffer<double> found;
   if (known) found = on_host(statistics_);
   if (known && levels_[0].distributed) join_changes(found);
-  bool             kept  = known;
+  bool             kept = known;
   std::vector<int> divided_grids;
   for (int l = 0; l < last && !sweeps() && !smooths; ++l) {
     Level<T> &level = levels_[(size_t)l];

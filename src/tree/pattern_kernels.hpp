@@ -110,8 +110,8 @@ struct TableRoom {
   // where the lists begin in it, and the end; the same of lists that are kept while the table has others
   int      *begin, *kept;
   int      *full, *cut, *place; // no room in the table; none for the lists; where these go
-  static constexpr size_t list_bytes  = 2 * sizeof(unsigned) + sizeof(int),
-                          each_bytes  = list_bytes + sizeof(int) + 2 * sizeof(unsigned),
+  static constexpr size_t list_bytes    = 2 * sizeof(unsigned) + sizeof(int),
+                          each_bytes    = list_bytes + sizeof(int) + 2 * sizeof(unsigned),
                           counter_bytes = (2 * max_lists + 6) * sizeof(int);
   HD TableRoom(char *memory, int *counts, int size)
   {
@@ -249,9 +249,10 @@ struct LeafLists {
         const int  k = item >> shift, c = item - (k << shift);
         const Mask mask = (Mask)room.mask[2 * k + 1] << 32 | room.mask[2 * k];
         const unsigned pair_key = room.list[k];
-        const bool coupled = corners_of(mask) >> c & 1;
+        const bool     coupled  = corners_of(mask) >> c & 1;
         f(k, c, mask,
-          coupled ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0u);
+          coupled ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c])
+                  : 0u);
       });
     };
     each_corner([&](int, int, Mask, unsigned key) {
@@ -339,8 +340,8 @@ struct RowLists {
   {
     const Table table = room.table;
     // of a row; 2^share of them
-    const int   lanes = table_threads / group, log_lanes = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2;
-    const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
+    const int  lanes = table_threads / group, log_lanes = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2;
+    const auto each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
         const int r = item >> log_lanes, until = first[v0 + r + 1];
         for (int p = first[v0 + r]; p < until; ++p) {

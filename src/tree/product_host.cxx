@@ -29,14 +29,14 @@ template <class T, int N> struct AtCorners {
 // for each leaf that its entries lead to, then these leaves are taken one after the other: entries of a row lead from
 // leaf to leaf and back.
 template <class T, class S, int BS, int Corners> struct LeafProduct {
-  using Corners_ = AtCorners<T, Corners>;
+  using Corners_          = AtCorners<T, Corners>;
   static constexpr int B2 = BS * BS, at_once = 64, ahead = 16; // leaves; entries
   const int *begin, *i, *j, *pairs, *columns, *vertex, *row;
   const S   *pair, *column, *slot;
   const T   *a, *weight;
   T         *out;
   int        entries; // of the operator
-  Corners_   *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
+  Corners_            *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
   void       operator()(int l) const
   {
     const int nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
@@ -64,11 +64,11 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
   template <bool Usual> void add_row(int p, int list, int first) const
   {
     uint64_t   touched = 0;
-    const auto add = [&](int e, Corners_ *to_ap) {
+    const auto add     = [&](int e, Corners_ *to_ap) {
       const unsigned to = (unsigned)(pair[e] - first);
       if (!Usual && to >= at_once) return;
       if (Usual) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]);
-      const Corners_  w(weight + (ptrdiff_t)Corners * j[e]);
+      const Corners_ w(weight + (ptrdiff_t)Corners * j[e]);
       const T *const v = a + (ptrdiff_t)B2 * e;
       for (int b = 0; b < B2; ++b) to_ap[B2 * to + b].add(v[b], w);
       touched |= (uint64_t)1 << to;
@@ -100,9 +100,9 @@ template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, in
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     with_block(bs, [&](auto b) {
       with_corners(fine.transfer.corners, [&](auto c) {
-        using Corners_ = AtCorners<T, c.value>;
+        using Corners_                               = AtCorners<T, c.value>;
         constexpr size_t     b2 = b.value * b.value;
-        std::vector<Corners_> E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
+        std::vector<Corners_>                     E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
         const LeafProduct<T, S, b.value, c.value> kernel{fine.transfer.begin.data(),
                                                          fine.i.data(),
                                                          fine.j.data(),

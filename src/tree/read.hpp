@@ -8,7 +8,11 @@ namespace tessera::tree {
 // An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it:
 // such a penalty would take all digits of the coarse operators. Couplings with the first kind are one-sided, those
 // with the second have their equals in its rows.
-enum Constraint : unsigned char { unconstrained, dirichlet, penalty };
+enum Constraint : unsigned char {
+  unconstrained,
+  dirichlet,
+  penalty
+};
 constexpr double penalty_ratio = 1e12;
 
 // No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2,
@@ -88,7 +92,8 @@ template <class Index> struct RowReader {
   template <class F> HD void each(int node, const F &f) const
   {
     for (int k = 0; k < bs; ++k)
-      if (!constrained || !constrained[node * bs + k]) each_of(node * bs + k, [&](int column, double v) { f(k, column, v); });
+      if (!constrained || !constrained[node * bs + k])
+        each_of(node * bs + k, [&](int column, double v) { f(k, column, v); });
   }
 };
 
@@ -103,7 +108,7 @@ template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
 // One entry is a row's coupling with a node, and all are of this process: for kernels of a device in which
 // 2^scalar_share threads (whose numbers are not to overflow) read a row side by side, two entries at once each, as
 // nothing else hides their latency.
-constexpr int scalar_log_threads = 2;
+constexpr int               scalar_log_threads = 2;
 template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs)
 {
   return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_log_threads);
@@ -120,8 +125,8 @@ struct TwoEntries {
 };
 // f(two) for all entries, by all threads of a row equally often, with their columns or without; thread: the number of
 // this one
-template <class Index, class F>
-HD inline void each_two(const Rows<Index> &m, const unsigned char *constrained, bool columns, int row, int thread, const F &f)
+template <class Index, class F> HD inline void each_two(const Rows<Index> &m, const unsigned char *constrained,
+                                                        bool columns, int row, int thread, const F &f)
 {
 #ifdef __CUDA_ARCH__
   constexpr int lanes = 1 << scalar_log_threads;
@@ -135,8 +140,8 @@ HD inline void each_two(const Rows<Index> &m, const unsigned char *constrained, 
       two.at[k]        = (int)e + k * lanes + thread;
       two.valid[k]     = two.at[k] < length;
       const Index from = begin + (two.valid[k] ? two.at[k] : 0);
-      two.column[k] = columns && two.valid[k] ? (int)m.j[from] : 0;
-      two.v[k]      = two.valid[k] ? m.a[from] : 0;
+      two.column[k]    = columns && two.valid[k] ? (int)m.j[from] : 0;
+      two.v[k]         = two.valid[k] ? m.a[from] : 0;
     }
     for (int k = 0; k < 2 && constrained; ++k) two.valid[k] = two.valid[k] && !constrained[two.column[k]];
     f(two);

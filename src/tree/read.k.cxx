@@ -105,7 +105,7 @@ template <class Index, class T> struct RereadRows {
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
-    unsigned char is = unconstrained;
+    unsigned char is       = unconstrained;
     double        diagonal = place ? m.a[m.i[row] + place[row]] : 0;
     Index         stands;
     if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
@@ -340,11 +340,12 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_constrained
 {
   const int        unknowns = rows.n * params_.bs, log_threads = shared_by(exec_, rows, params_.bs);
   Buffer<Findings> found = make<Findings>(1);
-  constrained_.kind = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
+  constrained_.kind      = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   diagonal_ = Buffer<Diagonal>();
   if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
   forall_join(exec_, list_box(unknowns << log_threads),
-              FindConstrained<Index>{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads}, found.data());
+              FindConstrained<Index>{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads},
+              found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -423,8 +424,8 @@ template <class T> template <class Index> bool Hierarchy<T>::reread(const Rows<I
   const int        log_threads = shared_by(exec_, rows, params_.bs);
   level.roots(level.work.z);
   forall_join(exec_, list_box((rows.n * params_.bs) << log_threads),
-              RereadRows<Index, T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale, level.work.r.data(),
-                                  diagonal_.data(), log_threads},
+              RereadRows<Index, T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale,
+                                   level.work.r.data(), diagonal_.data(), log_threads},
               found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);

@@ -92,8 +92,8 @@ template <class T> struct Stream {
                    T         v[at_once];
                    for (int m = 0; m < at_once; ++m) {
                      const bool inside = e + m * stream_threads < e1;
-                     q[m]             = inside ? j[e + m * stream_threads] : 0;
-                     v[m]             = inside ? a[e + m * stream_threads] : 0;
+                     q[m]              = inside ? j[e + m * stream_threads] : 0;
+                     v[m]              = inside ? a[e + m * stream_threads] : 0;
                    }
                    for (int m = 0; m < at_once; ++m) v[m] *= x[q[m]];
                    for (int m = 0; m < at_once; ++m)
@@ -194,7 +194,8 @@ template <class T> template <class End> void Operator<T>::sum_rows(const T *x, c
                         (Sum *)sum);
   }
   with_block(bs, [&](auto b) {
-    sum_each(exec, n << log_threads, EachRow<T, b.value, T, End>{i.data(), j.data(), a.data(), x, log_threads, end}, sum);
+    sum_each(exec, n << log_threads, EachRow<T, b.value, T, End>{i.data(), j.data(), a.data(), x, log_threads, end},
+             sum);
   });
 }
 

@@ -8,7 +8,7 @@ namespace tessera::tree {
 // The nodes as points, until the tree and the first grid are made of them.
 struct Points {
   int                   n = 0, all = 0;    // nodes of this process; with those of others
-  Buffer<unsigned char> constrained;             // no unknown of the node takes part: it is not in the tree
+  Buffer<unsigned char> constrained;       // no unknown of the node takes part: it is not in the tree
   Buffer<double>        x, y;              // coordinates, and these in the frame: at last in the order of the keys
   double                stretch[3] = {};   // of the axes
   double                edge[3] = {};      // of the box around the points, stretched; 0 where there are no points
@@ -88,12 +88,13 @@ template <class T> class Setup : Context {
 public:
   Setup(const Context &context, std::vector<Level<T>> &levels, Buffer<int> &perm, Buffer<int> &where,
         DirichletRows &constrained, Frame &frame, NumericSetup<T> &numeric) :
-    Context(context), levels_(levels), perm_(perm), where_(where), constrained_(constrained), frame_(frame), numeric_(numeric),
+    Context(context),
+    levels_(levels), perm_(perm), where_(where), constrained_(constrained), frame_(frame), numeric_(numeric),
     galerkin_(context), colouring_(context, levels, galerkin_)
   {
   }
   void begin_levels(int n, int ghosts, const std::vector<int> &owner, const std::vector<int> &index);
-  void list_constrained();
+  void                  list_constrained();
   void take_coordinates(const double *x, Space where);
   const Buffer<double> &coordinates() const { return points_.x; }
   void          find_extent();

@@ -175,7 +175,7 @@ template <class T> int Setup<T>::find_scale()
   Buffer<double> sum = make<double>(1);
   sum_each(exec_, points_.n, CountFlags{points_.constrained.data()}, sum.data());
   const double constrained_nodes = fetch(sum, 0);
-  levels_[0].points        = points_.n - (int)constrained_nodes;
+  levels_[0].points              = points_.n - (int)constrained_nodes;
   levels_[0].nodes         = total(levels_[0].points);
   locate(1);
   if (params_.aggregation) return depth(dim); // the paper's root: the extent

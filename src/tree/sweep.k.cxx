@@ -182,7 +182,8 @@ template <class T> void NumericSetup<T>::block_values(Level<T> &level)
   if (level.distributed) {
     int width = fetch(widest, 0) * b2;
     MPI_Allreduce(MPI_IN_PLACE, &width, 1, MPI_INT, MPI_MAX, comm_);
-    const double message_bytes = (double)s.partners * width * sizeof(double); // bytes of a message are counted in an int
+    const double message_bytes =
+      (double)s.partners * width * sizeof(double); // bytes of a message are counted in an int
     if (total(message_bytes > INT_MAX))
       throw std::length_error("PC auxamg: blocks of block_gs lie on several processes at more nodes than messages have "
                               "room for. Use -pc_auxamg_smoother gs");

@@ -63,7 +63,7 @@ Tree make_tree(const Exec &exec, int dim, int capacity, int n, const Buffer<Key>
 std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees);
 // Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes /
 // most cells.
-int uniform_level(int dim, const double *extents, double capacity, double nodes);
+int  uniform_level(int dim, const double *extents, double capacity, double nodes);
 Tree make_uniform(const Exec &exec, int dim, int level, int n, const Buffer<Key> &keys);
 // T_k of such a tree: every cell is its own vertex, with the cell's start as key.
 Cells uniform_cells(const Exec &exec, const Tree &tree, int k);

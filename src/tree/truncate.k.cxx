@@ -81,7 +81,7 @@ template <class T> struct LargestAtCorner {
     T         maximum = -INFINITY;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       const T v = fine[(ptrdiff_t)bs * p + k];
-      maximum      = weight[(ptrdiff_t)corners * p + c] != 0 && v > maximum ? v : maximum;
+      maximum   = weight[(ptrdiff_t)corners * p + c] != 0 && v > maximum ? v : maximum;
     }
     largest[item] = maximum;
   }
@@ -97,7 +97,7 @@ template <class T> struct LargestOfCorners {
     T         maximum = -INFINITY;
     for (int p = v < rows ? first[v] : 0; v < rows && p < first[v + 1]; ++p) {
       const T at = largest[(ptrdiff_t)bs * place[p] + k];
-      maximum       = at > maximum ? at : maximum;
+      maximum    = at > maximum ? at : maximum;
     }
     coarse[item] = maximum;
   }

@@ -44,8 +44,8 @@ template <bool Nine, bool Symmetric> struct FindCombination {
     each_node(block, all, [&](int i, int j) {
       const bool      inside = plane.nodes.contains(i, j);
       const ptrdiff_t e     = plane.place(i, j);
-      tv(i, j) = inside ? v[e] : 0;
-      tp(i, j) = inside ? p[e] : 0;
+      tv(i, j)               = inside ? v[e] : 0;
+      tp(i, j)               = inside ? p[e] : 0;
     });
     block.sync();
     each_node(block, own, [&](int i, int j) {

@@ -79,7 +79,7 @@ template <bool Box, bool Masked> struct Line {
 template <bool Box, bool Masked> struct AlongX {
   Line<Box, Masked> line;
   int               parity;
-  bool              forward, backward;
+  bool                           forward, backward;
   template <class Block> HD void operator()(Block &block) const
   {
     block.each(block.tile.x0, block.tile.x1, 0, 1, [&](int r, int) {
@@ -99,7 +99,7 @@ template <bool Box, bool Masked> struct AlongX {
 template <bool Box, bool Masked> struct AlongY {
   Line<Box, Masked> line;
   int               parity;
-  bool              forward, backward;
+  bool                           forward, backward;
   template <class Block> HD void operator()(Block &block) const
   {
     for (int j = line.from; forward && j < line.to; ++j)
@@ -261,7 +261,7 @@ void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, 
 {
   const bool   on_device = plan.exec.space == Space::cuda;
   const size_t bytes = (size_t)(n * count) * sizeof(double);
-  double      *buffer  = on_device ? (double *)plan.ends_host.data() : plan.ends.data();
+  double      *buffer    = on_device ? (double *)plan.ends_host.data() : plan.ends.data();
   if (n <= 0) return;
   if (from >= 0) {
     MPI_Recv(buffer, n * count, MPI_DOUBLE, from, plan.comm.tag, plan.comm, MPI_STATUS_IGNORE);
@@ -286,7 +286,7 @@ void relax_lines(Plan &plan, Level &l, const Operator &op, double *x, const doub
   const bool        whole = plan.exec.space == Space::cuda && before < 0 && behind < 0;
   for (int colour = 0; colour < 2; ++colour) {
     const int begin = half_begin(l.own.lo[across], colour), end = half_begin(l.own.hi[across], colour), n = end - begin;
-    const auto run   = [&](bool forward, bool backward) {
+    const auto run = [&](bool forward, bool backward) {
       if (along == 0) forall_columns(plan.exec, begin, end, AlongX<Box, Masked>{line, colour, forward, backward});
       else forall_columns(plan.exec, begin, end, AlongY<Box, Masked>{line, colour, forward, backward});
     };

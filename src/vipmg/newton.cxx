@@ -11,7 +11,7 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr int    max_cycles   = 60;   // of one linear problem
+constexpr int    max_cycles    = 60;   // of one linear problem
 constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
 constexpr double forcing       = 1e-3; // and later
 // share of nodes that change status in a cycle: below, the monotone part is left out
@@ -453,7 +453,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     }
     const double norm_here = std::sqrt(here.inactive), natural = std::sqrt(here.natural);
     // The problem may be linear, which the first step shows; then the model is solved to the end.
-    const double forcing_term  = iteration == 1 ? first_forcing : current ? 0 : forcing;
+    const double forcing_term = iteration == 1 ? first_forcing : current ? 0 : forcing;
     // Of a linear problem the model's norm is that of F, to rounding.
     const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(),
                                    forcing_term * std::max(norm_here, forcing_term > 0 ? natural * 0.1 : 0.));

@@ -8,8 +8,8 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr int      max_sets       = 15;     // active sets that are tried
-constexpr int      max_iterations = 60;     // of a KSP; then a factorization is better
+constexpr int      max_sets        = 15;     // active sets that are tried
+constexpr int      max_iterations  = 60;     // of a KSP; then a factorization is better
 constexpr PetscInt small           = 10000;  // unknowns up to which one is better in any case
 constexpr PetscInt factorable[]    = {1000000, 60000}; // and can be had, in the plane and in space
 

@@ -26,7 +26,7 @@ template <bool X, With Bounds> struct Restrict {
       return;
     }
     const bool   counts = (weight > 0) & (free[f] != 0); // no branches, for the host's vectors
-    const double lower  = counts ? a : -INFINITY, upper = counts ? c : INFINITY;
+    const double lower = counts ? a : -INFINITY, upper = counts ? c : INFINITY;
     l = lower > l ? lower : l;
     u = upper < u ? upper : u;
   }

@@ -71,7 +71,8 @@ void TreeProblem::set_diagonals()
   const auto  &constrained = tree_.constrained_rows();
   for_each(exec_, mesh.unknowns(), FreeDiagonal{mesh.inverse.data(), tree_.units(), diagonal_.data()});
   for_each(exec_, (int)constrained.list.size(),
-           FixedDiagonal{constrained.list.data(), tree_.place_of().data(), constrained.inverse.data(), mesh.bs, diagonal_.data()});
+           FixedDiagonal{constrained.list.data(), tree_.place_of().data(), constrained.inverse.data(), mesh.bs,
+                         diagonal_.data()});
   if (!reflect_.empty())
     for_each(exec_, mesh.n,
              LargestDiagonal{reflect_.data(), mesh.bs, grids_[0].inverse.data(), diagonal_.data()});

@@ -93,7 +93,7 @@ void Algebraic::cycle(size_t k)
 {
   AlgebraicLevel &l = levels_[k];
   double *const   x = l.x.data(), *const b = l.b.data();
-  const auto      reduce = [&] {
+  const auto reduce = [&] {
     if (l.distribution) l.distribution->ghosts.forward(x, 1);
   };
   if (l.distribution) l.distribution->ghosts.add_back(b, 1);

@@ -32,11 +32,11 @@ struct AlgebraicLevel {
   Buffer<double>        x, b;             // solution, not on the finest level; right-hand side, there the residual
   // of nodes on the finest level, counted over all processes: they stand for chance
   std::vector<int>      number;
-  std::unique_ptr<AlgebraicDistribution> distribution;  // on several processes
+  std::unique_ptr<AlgebraicDistribution> distribution; // on several processes
   size_t                bytes() const;
-  int                   ghosts() const { return distribution ? distribution->ghosts.ghosts() : 0; }
+  int                                    ghosts() const { return distribution ? distribution->ghosts.ghosts() : 0; }
   // the next level is the same on every process
-  bool                  gathered() const { return distribution && !distribution->nodes.empty(); }
+  bool gathered() const { return distribution && !distribution->nodes.empty(); }
 };
 
 class Algebraic {
@@ -76,8 +76,8 @@ private:
   // on several processes (distribution.cxx)
   void                rows_of_ghosts(AlgebraicLevel &l) const;
   void                weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbering &numbering) const;
-  void                        distribute_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products,
-                                         AlgebraicNumbering &numbering, AlgebraicLevel &next) const;
+  void                distribute_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products,
+                                      AlgebraicNumbering &numbering, AlgebraicLevel &next) const;
   void                gather_pattern(AlgebraicLevel &l, AlgebraicLevel &next) const;
   void                gather_values(const AlgebraicLevel &l, AlgebraicLevel &next) const;
   void                invert_diagonal(AlgebraicLevel &l) const;

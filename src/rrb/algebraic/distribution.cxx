@@ -79,7 +79,7 @@ AlgebraicParts::AlgebraicParts(const AlgebraicDistribution &s, AlgebraicNumberin
   entry.resize(rows.size()), column.resize(rows.size());
   std::vector<int> next(begin.begin(), begin.end() - 1);
   for (size_t e = 0; e < rows.size(); ++e) {
-    column[e] = numbering(processes[e], number[e]);
+    column[e]                              = numbering(processes[e], number[e]);
     entry[(size_t)next[(size_t)rows[e]]++] = (int)e;
   }
 }
@@ -87,15 +87,16 @@ AlgebraicParts::AlgebraicParts(const AlgebraicDistribution &s, AlgebraicNumberin
 // The rows of ghosts: values of A, what is strong in them and which of their nodes are coarse.
 void Algebraic::rows_of_ghosts(AlgebraicLevel &l) const
 {
-  AlgebraicDistribution &s = *l.distribution;
-  const int       own = l.i.data()[l.n];
+  AlgebraicDistribution &s   = *l.distribution;
+  const int              own = l.i.data()[l.n];
   s.ghosts.forward(l.coarse.data(), 1);
-  s.rows = behind(s, l.i);
+  s.rows               = behind(s, l.i);
   const int        all = l.i.data()[l.n + l.ghosts()];
   std::vector<int> key(3 * (size_t)all), state(l.coarse.data(), l.coarse.data() + l.coarse.size());
   for (int e = 0; e < own; ++e) {
-    const int v = l.j.data()[e];
-    key[3 * (size_t)e] = s.process(v), key[3 * (size_t)e + 1] = s.owner_number(v), key[3 * (size_t)e + 2] = state[(size_t)v];
+    const int v        = l.j.data()[e];
+    key[3 * (size_t)e] = s.process(v), key[3 * (size_t)e + 1] = s.owner_number(v),
+            key[3 * (size_t)e + 2] = state[(size_t)v];
   }
   s.rows.forward(key.data(), 3);
   grow(l.j, own, (size_t)all), grow(l.a, own, (size_t)all), grow(l.strong, own, (size_t)all);
@@ -112,13 +113,14 @@ void Algebraic::rows_of_ghosts(AlgebraicLevel &l) const
 // The rows of ghosts in P; and the numbers that the next level's nodes have here.
 void Algebraic::weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbering &numbering) const
 {
-  AlgebraicDistribution &s = *l.distribution;
-  const int       own = l.pi.data()[l.n];
-  s.weights = behind(s, l.pi);
-  const int        all = l.pi.data()[l.n + l.ghosts()];
+  AlgebraicDistribution &s   = *l.distribution;
+  const int              own = l.pi.data()[l.n];
+  s.weights                  = behind(s, l.pi);
+  const int        all       = l.pi.data()[l.n + l.ghosts()];
   std::vector<int> key(2 * (size_t)all);
   for (int q = 0; q < own; ++q)
-    key[2 * (size_t)q] = numbering.process(l.pj.data()[q]), key[2 * (size_t)q + 1] = numbering.owner_number(l.pj.data()[q]);
+    key[2 * (size_t)q]             = numbering.process(l.pj.data()[q]),
+            key[2 * (size_t)q + 1] = numbering.owner_number(l.pj.data()[q]);
   s.weights.forward(key.data(), 2);
   grow(l.pj, own, (size_t)all), grow(l.p, own, (size_t)all);
   for (int q = own; q < all; ++q) l.pj.data()[q] = numbering(key[2 * (size_t)q], key[2 * (size_t)q + 1]);
@@ -132,11 +134,12 @@ void Algebraic::weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbering &numberi
 // Where the entries of parts go, and the ghosts of the next level: those that its own rows and P have. What A P has
 // beside these is numbered behind them.
 void Algebraic::distribute_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products,
-                           AlgebraicNumbering &numbering, AlgebraicLevel &next) const
+                                AlgebraicNumbering &numbering, AlgebraicLevel &next) const
 {
-  AlgebraicDistribution  &s = *l.distribution;
-  const int        m = next.n, own = next.i.data()[m], kept = (int)s.si.size() - 1;
-  std::vector<int> place((size_t)numbering.size()), answers(parts.column.size()), owner(s.sj.size()), index(s.sj.size());
+  AlgebraicDistribution &s = *l.distribution;
+  const int              m = next.n, own = next.i.data()[m], kept = (int)s.si.size() - 1;
+  std::vector<int>       place((size_t)numbering.size()), answers(parts.column.size()), owner(s.sj.size()),
+    index(s.sj.size());
   for (int c = 0; c < m; ++c) {
     for (int e = next.i.data()[c]; e < next.i.data()[c + 1]; ++e) place[(size_t)next.j.data()[e]] = e;
     parts.for_row(c, [&](int entry, int k) { answers[(size_t)entry] = place[(size_t)k]; });
@@ -166,16 +169,16 @@ void Algebraic::distribute_next(AlgebraicLevel &l, const AlgebraicParts &parts, 
   renumber(l.pj.data(), l.pj.size()), renumber(l.coarse.data(), l.coarse.size()), renumber(next.j.data(), (size_t)own),
     renumber(s.sj.data(), s.sj.size());
   renumber(column, products);
-  l.columns  = last;
+  l.columns         = last;
   next.distribution = std::make_unique<AlgebraicDistribution>(s.comm, m, owners, indices);
 }
 
 // The next level is the same matrix, all of it on every process.
 void Algebraic::gather_pattern(AlgebraicLevel &l, AlgebraicLevel &next) const
 {
-  AlgebraicDistribution &s = *l.distribution;
-  const int       mine[2] = {l.n, l.i.data()[l.n]};
-  std::vector<int> all(2 * (size_t)s.processes), columns((size_t)mine[1]), ends((size_t)l.n);
+  AlgebraicDistribution &s       = *l.distribution;
+  const int              mine[2] = {l.n, l.i.data()[l.n]};
+  std::vector<int>       all(2 * (size_t)s.processes), columns((size_t)mine[1]), ends((size_t)l.n);
   MPI_Allgather(mine, 2, MPI_INT, all.data(), 2, MPI_INT, s.comm);
   for (int r = 0; r < s.processes; ++r)
     s.nodes.push_back(all[2 * (size_t)r]), s.entries.push_back(all[2 * (size_t)r + 1]);
@@ -212,7 +215,7 @@ void Algebraic::gather_pattern(AlgebraicLevel &l, AlgebraicLevel &next) const
 void Algebraic::gather_values(const AlgebraicLevel &l, AlgebraicLevel &next) const
 {
   const AlgebraicDistribution &s = *l.distribution;
-  std::vector<double>   mine(s.order.size());
+  std::vector<double>          mine(s.order.size());
   for (size_t e = 0; e < mine.size(); ++e) mine[e] = l.a.data()[s.order[e]];
   MPI_Allgatherv(mine.data(), (int)mine.size(), MPI_DOUBLE, next.a.data(), s.entries.data(), s.first_entry.data(),
                  MPI_DOUBLE, s.comm);

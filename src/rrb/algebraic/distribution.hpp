@@ -9,11 +9,11 @@
 namespace tessera::rrb {
 
 struct AlgebraicDistribution {
-  Comm             comm;
-  int              rank = 0, processes = 1, own = 0;
+  Comm comm;
+  int  rank = 0, processes = 1, own = 0;
   // of the known nodes behind the own ones: ghosts, then those that only rows of ghosts are coupled with
   std::vector<int> owner, index;
-  Exchange         ghosts;       // values of nodes
+  Exchange         ghosts;        // values of nodes
   Exchange         rows, weights; // entries of the ghosts' rows of A and of P
   Exchange         sums;          // to the owners: this process's part of entries of the next matrix
   std::vector<int> si, sj;        // these parts by rows: where each begins, columns
@@ -22,8 +22,8 @@ struct AlgebraicDistribution {
   std::vector<int> nodes, first_node, entries, first_entry, order;
 
   AlgebraicDistribution(const Comm &c, int own, std::vector<int> owners, std::vector<int> indices); // collective
-  int    process(int v) const { return v < own ? rank : owner[(size_t)(v - own)]; } // of a node
-  int    owner_number(int v) const { return v < own ? v : index[(size_t)(v - own)]; }      // its number
+  int    process(int v) const { return v < own ? rank : owner[(size_t)(v - own)]; }                 // of a node
+  int    owner_number(int v) const { return v < own ? v : index[(size_t)(v - own)]; }               // its number
   size_t bytes() const;
 };
 
@@ -60,7 +60,7 @@ struct AlgebraicParts {
   std::vector<int>          column;       // of what has come
   std::vector<int>          begin, entry; // the same by own rows
   AlgebraicParts(const AlgebraicDistribution &s, AlgebraicNumbering &numbering); // collective
-  template <class F> void for_row(int r, const F &f) const            // f(entry, column)
+  template <class F> void for_row(int r, const F &f) const                       // f(entry, column)
   {
     for (int k = begin[(size_t)r]; k < begin[(size_t)r + 1]; ++k) f(entry[(size_t)k], column[(size_t)entry[(size_t)k]]);
   }

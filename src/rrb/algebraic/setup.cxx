@@ -52,7 +52,8 @@ AlgebraicLevel &Algebraic::start(int n, size_t entries)
 void Algebraic::distribute(const Comm &comm, const AlgebraicNumbering &numbering, long redundant)
 {
   redundant_       = redundant;
-  levels_[0].distribution = std::make_unique<AlgebraicDistribution>(comm, levels_[0].n, numbering.owner, numbering.index);
+  levels_[0].distribution =
+    std::make_unique<AlgebraicDistribution>(comm, levels_[0].n, numbering.owner, numbering.index);
 }
 
 // The strongest coupling of each row, of ghosts' too, 0 where it has none that counts; and which couplings of own
@@ -264,7 +265,7 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbering *numbering, Algebr
   const int           m = next.n, rows = (int)l.ri.size() - 1;
   const int *const    i = l.i.data(), *const j = l.j.data(), *const pi = l.pi.data(), *const pj = l.pj.data();
   const double *const a = l.a.data(), *const p = l.p.data();
-  size_t              max_entries = 0; // entries of A P, as the pattern of A is symmetric
+  size_t max_entries = 0; // entries of A P, as the pattern of A is symmetric
   for (int r = 0; r < l.n + l.ghosts(); ++r) max_entries += (size_t)(i[r + 1] - i[r]) * (size_t)(pi[r + 1] - pi[r]);
   const std::unique_ptr<int[]>    begin(new int[(size_t)l.n + 1]), column(new int[max_entries]);
   const std::unique_ptr<double[]> value(new double[max_entries]);
@@ -291,8 +292,8 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbering *numbering, Algebr
   double *const       to = l.distribution ? sums.data() : next.a.data();
   for (int c = 0; c < rows; ++c) {
     const int *const columns = c < m ? next.j.data() : l.distribution->sj.data() - own;
-    const int        first = c < m ? next.i.data()[c] : own + l.distribution->si[(size_t)(c - m)];
-    const int        end = c < m ? next.i.data()[c + 1] : own + l.distribution->si[(size_t)(c - m) + 1];
+    const int        first   = c < m ? next.i.data()[c] : own + l.distribution->si[(size_t)(c - m)];
+    const int        end     = c < m ? next.i.data()[c + 1] : own + l.distribution->si[(size_t)(c - m) + 1];
     for (int e = first; e < end; ++e) place[(size_t)columns[e]] = e, to[e] = 0;
     for (int q = l.ri.data()[c]; q < l.ri.data()[c + 1]; ++q) {
       const int    r = l.rj.data()[q];

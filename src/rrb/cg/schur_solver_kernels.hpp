@@ -25,7 +25,7 @@ struct State {
     const double norm = sqrt(bb);
     its       = 0;
     kept      = 0;
-    max_its      = limits.iterations;
+    max_its           = limits.iterations;
     begun     = continued;
     flexible  = not_linear;
     single    = in_single;
@@ -36,7 +36,7 @@ struct State {
     outcome =
       (int)(!is_finite(norm)    ? Outcome::not_finite
             : norm <= threshold ? (norm <= limits.absolute ? Outcome::converged_absolute : Outcome::converged_relative)
-            : max_its <= 0         ? Outcome::too_many
+            : max_its <= 0      ? Outcome::too_many
                                 : Outcome::running);
     return norm;
   }

@@ -153,9 +153,9 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
   if (begun) PetscCall(Begin());
   else PetscCall(NullSpace());
-  const int       max_its = (int)PetscMin(ksp_->max_it, 1000000);
+  const int       max_its  = (int)PetscMin(ksp_->max_it, 1000000);
   const PetscReal doubtful = PetscCeilReal(PetscMax(DoubtfulIterations(&pc_, ksp_->rtol), 4));
-  bool            limited = doubtful > 4 && doubtful < max_its, goes_on = false; // a trial that proves wrong is corrected
+  bool limited = doubtful > 4 && doubtful < max_its, goes_on = false; // a trial that proves wrong is corrected
   do {
     std::vector<double> more;
     PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));

@@ -165,7 +165,7 @@ bool try_choice(Plan &plan)
   const GridReport  grid = report(plan, root);
   const Directions &d    = grid.shares;
   const bool        wanted = !plan.choice.settled && chooses(p);
-  const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_fraction && d.weak_y > tuning::mixed_fraction);
+  const bool        doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_fraction && d.weak_y > tuning::mixed_fraction);
   double    &expected = plan.choice.expected[(int)plan.choice.rough];
   // known: back from another one
   if (!wanted || !grid.of_schur || !doubtful || plan.levels[root].step != Step::coarsen || expected > 0) {

@@ -220,7 +220,10 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
     // six couplings of a node at the rim
     const int   max_pairs = 12 * (o.x1 - o.x0 + o.y1 - o.y0 + c.x1 - c.x0 + c.y1 - c.y0 + 4);
     Buffer<int> list(Extent{2 * (size_t)max_pairs, exec.space}), found(Extent{1, exec.space});
-    black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), max_pairs, total});
+    black(SeamKernel{
+      {a, at, parent.data(), 0},
+      number.data(), list.data(), found.data(), max_pairs, total
+    });
     pairs.resize(2 * (size_t)std::min(fetch(found, 0), max_pairs));
     copy(list.data(), exec.space, pairs.data(), Space::host, pairs.size());
   }

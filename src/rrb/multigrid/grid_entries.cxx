@@ -187,9 +187,10 @@ template <class T> void weigh(Plan &plan, size_t l, const StencilView<double> &A
 // ones, of a level that every process has those it had before, and then the first process has all.
 struct AlgebraicPlace {
   std::vector<long long> first;
-  const AlgebraicDistribution  *distribution;
+  const AlgebraicDistribution *distribution;
   int                    begin = 0, end = 0;
-  AlgebraicPlace(const std::vector<AlgebraicLevel> &levels, size_t k, const Place &place) : distribution(levels[k].distribution.get())
+  AlgebraicPlace(const std::vector<AlgebraicLevel> &levels, size_t k, const Place &place) :
+    distribution(levels[k].distribution.get())
   {
     const AlgebraicLevel &l = levels[k];
     if (distribution) {
@@ -203,7 +204,10 @@ struct AlgebraicPlace {
       end   = levels[k - 1].distribution->first_node[(size_t)place.rank + 1];
     } else if (!place.rank) end = l.n;
   }
-  long long operator()(int v) const { return distribution ? first[(size_t)distribution->process(v)] + distribution->owner_number(v) : v; }
+  long long operator()(int v) const
+  {
+    return distribution ? first[(size_t)distribution->process(v)] + distribution->owner_number(v) : v;
+  }
 };
 
 void add_rows(const AlgebraicLevel &l, int row, const AlgebraicPlace &next, long long to, double factor, Entries &e)
@@ -257,7 +261,7 @@ std::vector<GridEntries> grid_entries(Plan &plan, Stencil &a, const std::vector<
 {
   Place                    place(plan.levels[0].grid);
   Stencil                  here;
-  Numbering                  fine(plan.levels[0].layout);
+  Numbering                fine(plan.levels[0].layout);
   std::vector<GridEntries> all;
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &g = plan.levels[l];

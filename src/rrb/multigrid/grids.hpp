@@ -336,7 +336,7 @@ private:
   }
   void algebraic_prolong(int y0, int y1)
   {
-    const BlackNumbering    at(g_.grid.owned());
+    const BlackNumbering  at(g_.grid.owned());
     const AlgebraicLevel &l = s_.algebraic.finest();
     const double *const   e = s_.algebraic.levels()[1].x.data();
     for (int q : {0, 3})

@@ -145,7 +145,7 @@ template <int Q, int S, class T> struct SchurResidual {
 template <class T> struct AlgebraicProlong {
   const int    *pi, *pj;
   const double *p, *e;
-  BlackNumbering  at;
+  BlackNumbering at;
   int           q;
   T            *z;
   ptrdiff_t     sx, sy;

@@ -116,7 +116,7 @@ template <bool MANY, class T> struct S1Down {
       k.io[2];
     k.zo[2]      = choose<active<P, 1, 2>>(o1, k.zo[2]);
     // its share in the residual at c, rows y - 3 and y - 2
-    const C part = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
+    const C part  = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
     k.t_part      = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
     // the residual at o, row y - 3, and the next right-hand side, row y - 4
     const C res = choose<active<P, 0, 3>>(

@@ -93,7 +93,7 @@ template <class T> void Multigrid<T>::set_cycle(Plan &plan)
 {
   const size_t     root    = first_working_level(plan);
   const GridReport grid    = report(root);
-  const bool       rotated = !grid.of_schur && grid.shares.diagonal > tuning::diagonal_fraction;
+  const bool        rotated = !grid.of_schur && grid.shares.diagonal > tuning::diagonal_fraction;
   const Remedy      rough   = plan.choice.rough;
   plan.cycle = plan.params.cycle == Cycle::automatic
                ? (fits_weights(rough) || rough == Remedy::amli || rotated ? Cycle::amli : Cycle::v)

@@ -326,7 +326,8 @@ void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Al
       const Box &own = q ? at.c : at.o;
       for (int X = own.x0; X < own.x1 && Y >= own.y0 && Y < own.y1; ++X) node(q, X, Y, X * x + Y * y);
     }
-  if (!known && grid.processes() > 1) to.distribute(grid.comm, numbering, redundant ? redundant : tuning::redundant_nodes);
+  if (!known && grid.processes() > 1)
+    to.distribute(grid.comm, numbering, redundant ? redundant : tuning::redundant_nodes);
 }
 
 // S1 and the algebraic levels below it. If there are none the usual choice is made.
@@ -354,7 +355,7 @@ template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failur
   if (done) return;
   plan.choice = Choice();
   plan.choice.expected[(int)Remedy::algebraic] = choice_never;
-  failure.retry = true;
+  failure.retry                                = true;
 }
 
 } // namespace

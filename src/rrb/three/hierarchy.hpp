@@ -66,7 +66,7 @@ template <class T> class Hierarchy : public Solver {
 public:
   void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                  const std::vector<Box3> &boxes, const Params &params) override;
-  Failure setup(const Source &source, bool refresh) override;
+  Failure                 setup(const Source &source, bool refresh) override;
   void    apply(const double *x, double *y) override;
   std::vector<GridReport> report() const override;
   size_t                  bytes() const override;

@@ -24,8 +24,8 @@ template <class T, bool Full> struct Compress {
     box::unroll3<0, count>([&](auto m) {
       constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
       const ptrdiff_t q = o + box::beside<P, x>(half) + y * sj + z * sk;
-      const double    here = free[e] ? from[box::plane_of<3, Full>(x, y, z) * plane + e] : 0,
-                   reverse = free[q] ? from[box::plane_of<3, Full>(-x, -y, -z) * plane + q] : 0;
+      const double    here   = free[e] ? from[box::plane_of<3, Full>(x, y, z) * plane + e] : 0,
+                   reverse   = free[q] ? from[box::plane_of<3, Full>(-x, -y, -z) * plane + q] : 0;
       a[(M + 1) * plane + e] = (T)(free[e] && free[q] ? 0.5 * (here + reverse) : here + reverse);
     });
   }

@@ -32,7 +32,7 @@ struct Params {
 
 // Shares of nodes by their set of strong directions, bit d for direction d; and what is wrong with the operator.
 struct Kinds {
-  double fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  double  fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   double loose    = 0; // neighbours with next to no coupling, on the finest grid
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
