@@ -1,7 +1,6 @@
 static char help[] = "PC and KSP rrb in three dimensions: iterations of problems of many kinds against what is promised, on sizes and processes that do not matter.\n\n";
 
-#include "compat.h"
-#include <petscdmda.h>
+#include "rrb_three_problem.h"
 
 /* A coefficient for each edge, and what the sides are. */
 typedef struct {
@@ -44,13 +43,6 @@ static const Problem problems[] = {
   {"land with Dirichlet rows", MASK,      {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
 };
 
-static PetscReal Random(PetscInt i, PetscInt j, PetscInt k, PetscInt seed)
-{
-  unsigned long long z = 1 + (unsigned long long)i + 1009ULL * (unsigned long long)j + 1000003ULL * (unsigned long long)k + 998244353ULL * (unsigned long long)seed;
-
-  for (int r = 0; r < 3; ++r) z = (z ^ (z >> 31)) * 0x9E3779B97F4A7C15ULL;
-  return (PetscReal)(z >> 12) / (PetscReal)(1ULL << 52);
-}
 static PetscReal Cell(const Problem *p, PetscInt i, PetscInt j, PetscInt k, const PetscInt n[3])
 {
   const PetscReal x = (PetscReal)(i + 1) / (PetscReal)(n[0] + 1), y = (PetscReal)(j + 1) / (PetscReal)(n[1] + 1), z = (PetscReal)(k + 1) / (PetscReal)(n[2] + 1);
@@ -140,10 +132,8 @@ static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char
   PetscInt             n[3];
   DM                   da;
   Mat                  A;
-  Vec                  b, x, r;
+  Vec                  b, x;
   KSP                  ksp;
-  PetscRandom          random;
-  PetscReal            norm;
   KSPConvergedReason   reason;
 
   PetscFunctionBeginUser;
@@ -153,37 +143,9 @@ static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   PetscCall(Fill(p, da, n, A));
-  PetscCall(DMCreateGlobalVector(da, &b));
+  PetscCall(RightHandSide(da, A, p->neumann || p->periodic ? PETSC_TRUE : PETSC_FALSE, &b));
   PetscCall(VecDuplicate(b, &x));
-  PetscCall(VecDuplicate(b, &r));
-  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
-  {
-    PetscInt       lo[3], m[3];
-    PetscScalar ***v;
-
-    PetscCall(DMDAGetCorners(da, lo, lo + 1, lo + 2, m, m + 1, m + 2));
-    PetscCall(DMDAVecGetArray(da, b, &v));
-    for (PetscInt k = lo[2]; k < lo[2] + m[2]; ++k)
-      for (PetscInt j = lo[1]; j < lo[1] + m[1]; ++j)
-        for (PetscInt i = lo[0]; i < lo[0] + m[0]; ++i) v[k][j][i] = Random(i, j, k, 1) - 0.5;
-    PetscCall(DMDAVecRestoreArray(da, b, &v));
-  }
-  PetscCall(PetscRandomDestroy(&random));
-  if (p->neumann || p->periodic) {
-    MatNullSpace constant;
-
-    PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &constant));
-    PetscCall(MatSetNullSpace(A, constant));
-    PetscCall(MatNullSpaceRemove(constant, b));
-    PetscCall(MatNullSpaceDestroy(&constant));
-  }
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetDM(ksp, da));
-  PetscCall(SetDMActive(ksp, PETSC_FALSE));
-  PetscCall(KSPSetType(ksp, type));
-  PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
-  PetscCall(KSPSetTolerances(ksp, 1e-6, 1e-50, PETSC_DEFAULT, 100));
-  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(MakeKSP(da, type, &ksp));
   for (int k = 0; k < 2; ++k) {
     if (k) PetscCall(MatScale(A, 0.3));
     PetscCall(KSPSetOperators(ksp, A, A));
@@ -192,15 +154,10 @@ static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char
     PetscCall(KSPGetConvergedReason(ksp, &reason));
     if (reason <= 0) its[k] = 100;
   }
-  PetscCall(MatMult(A, x, r));
-  PetscCall(VecAXPY(r, -1, b));
-  PetscCall(VecNorm(r, NORM_2, residual));
-  PetscCall(VecNorm(b, NORM_2, &norm));
-  *residual /= norm;
+  PetscCall(Residual(A, x, b, residual));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&r));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
   PetscFunctionReturn(0);

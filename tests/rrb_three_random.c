@@ -4,8 +4,7 @@ none takes more than twice the iterations that such coefficients take on grids o
   -most <n>             : nodes in a direction at most\n\
   -show                 : every case\n\n";
 
-#include "compat.h"
-#include <petscdmda.h>
+#include "rrb_three_problem.h"
 
 typedef enum { SMOOTH, WEAK, STRETCHED, BOUNDARY, CHECKER, CELLS, EDGES, LAYERS, CHANNELS, ROTATED, KINDS } Kind;
 static const char *const names[]    = {"smooth", "weak directions", "stretched", "boundary layers", "checkerboard", "random cells", "random edges", "layers", "channels", "rotated"};
@@ -18,16 +17,9 @@ typedef struct {
   PetscReal along[3], ratio, jump, decades, stencil[27];
 } Problem;
 
-static PetscReal Hash(PetscInt i, PetscInt j, PetscInt k, PetscInt seed)
-{
-  unsigned long long z = 1 + (unsigned long long)i + 1009ULL * (unsigned long long)j + 1000003ULL * (unsigned long long)k + 998244353ULL * (unsigned long long)seed;
-
-  for (int r = 0; r < 3; ++r) z = (z ^ (z >> 31)) * 0x9E3779B97F4A7C15ULL;
-  return (PetscReal)(z >> 12) / (PetscReal)(1ULL << 52);
-}
 static PetscReal Draw(Problem *p)
 {
-  return Hash(p->seed, p->draws++, 3, 17);
+  return Random(p->seed, p->draws++, 3, 17);
 }
 static PetscBool Chance(Problem *p, PetscReal share)
 {
@@ -113,7 +105,7 @@ static PetscBool Land(const Problem *p, const PetscInt q[3])
   const PetscReal x = 9. * (PetscReal)q[0] / (PetscReal)(p->n[0] + 1), y = 8. * (PetscReal)q[1] / (PetscReal)(p->n[1] + 1), z = 7. * (PetscReal)q[2] / (PetscReal)(p->n[2] + 1);
 
   if (!p->mask) return PETSC_FALSE;
-  if (p->block % 2) return Hash(q[0] / p->block, q[1] / p->block, q[2] / p->block, p->seed) < 0.25 ? PETSC_TRUE : PETSC_FALSE;
+  if (p->block % 2) return Random(q[0] / p->block, q[1] / p->block, q[2] / p->block, p->seed) < 0.25 ? PETSC_TRUE : PETSC_FALSE;
   return PetscSinReal(x) + PetscSinReal(y + x) + PetscSinReal(z + 2 * y) > 0.9 ? PETSC_TRUE : PETSC_FALSE;
 }
 static PetscReal Cell(const Problem *p, const PetscInt q[3])
@@ -125,7 +117,7 @@ static PetscReal Cell(const Problem *p, const PetscInt q[3])
       if (q[(d + 1) % 3] % (2 * p->block) < 2 && (q[(d + 2) % 3] + d * p->block) % (2 * p->block) < 1 + p->block % 2) return p->jump;
     return 1;
   }
-  return PetscPowReal(10, p->decades * (Hash(q[0], q[1], q[2], p->seed) - 0.5));
+  return PetscPowReal(10, p->decades * (Random(q[0], q[1], q[2], p->seed) - 0.5));
 }
 /* The size of cell i along d. */
 static PetscReal Size(const Problem *p, int d, PetscInt i)
@@ -148,7 +140,7 @@ static PetscReal Edge(const Problem *p, int d, const PetscInt a[3], const PetscI
     for (int e = 0; e < 3; ++e)
       if (e != d) v *= Size(p, e, a[e]);
     return 2 * v / (Size(p, d, PetscMax(a[d], 0)) + Size(p, d, PetscMin(b[d], p->n[d] - 1)));
-  case EDGES: return PetscPowReal(10, 4 * (Hash(a[0], a[1], a[2], p->seed + d) - 0.5));
+  case EDGES: return PetscPowReal(10, 4 * (Random(a[0], a[1], a[2], p->seed + d) - 0.5));
   default:
     u = Cell(p, a);
     w = Cell(p, b);
@@ -215,34 +207,21 @@ static PetscErrorCode Fill(const Problem *p, DM da, Mat A)
 
 static PetscErrorCode Solve(DM da, Mat A, Vec b, const char *type, PetscInt *its, PetscReal *residual)
 {
-  Vec                x, r;
+  Vec                x;
   KSP                ksp;
-  PetscReal          norm;
   KSPConvergedReason reason;
 
   PetscFunctionBeginUser;
   PetscCall(VecDuplicate(b, &x));
-  PetscCall(VecDuplicate(b, &r));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(KSPSetDM(ksp, da));
-  PetscCall(SetDMActive(ksp, PETSC_FALSE));
-  PetscCall(KSPSetType(ksp, type));
-  PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
-  PetscCall(KSPSetTolerances(ksp, 1e-6, 1e-50, PETSC_DEFAULT, 100));
-  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(MakeKSP(da, type, &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetIterationNumber(ksp, its));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   if (reason <= 0) *its = 100 - reason;
-  PetscCall(MatMult(A, x, r));
-  PetscCall(VecAXPY(r, -1, b));
-  PetscCall(VecNorm(r, NORM_2, residual));
-  PetscCall(VecNorm(b, NORM_2, &norm));
-  *residual = norm > 0 ? *residual / norm : 0;
+  PetscCall(Residual(A, x, b, residual));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&r));
   PetscFunctionReturn(0);
 }
 
@@ -254,9 +233,6 @@ static PetscErrorCode Try(const Problem *p, PetscBool show, PetscInt worst[KINDS
   DM                da;
   Mat               A;
   Vec               b;
-  PetscInt          lo[3], m[3];
-  PetscScalar    ***v;
-  MatNullSpace      constant;
 
   PetscFunctionBeginUser;
   for (int d = 0; d < 3; ++d) sides[d] = p->periodic[d] ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
@@ -264,19 +240,7 @@ static PetscErrorCode Try(const Problem *p, PetscBool show, PetscInt worst[KINDS
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   PetscCall(Fill(p, da, A));
-  PetscCall(DMCreateGlobalVector(da, &b));
-  PetscCall(DMDAGetCorners(da, lo, lo + 1, lo + 2, m, m + 1, m + 2));
-  PetscCall(DMDAVecGetArray(da, b, &v));
-  for (PetscInt k = lo[2]; k < lo[2] + m[2]; ++k)
-    for (PetscInt j = lo[1]; j < lo[1] + m[1]; ++j)
-      for (PetscInt i = lo[0]; i < lo[0] + m[0]; ++i) v[k][j][i] = Hash(i, j, k, 1) - 0.5;
-  PetscCall(DMDAVecRestoreArray(da, b, &v));
-  if (p->singular) {
-    PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &constant));
-    PetscCall(MatSetNullSpace(A, constant));
-    PetscCall(MatNullSpaceRemove(constant, b));
-    PetscCall(MatNullSpaceDestroy(&constant));
-  }
+  PetscCall(RightHandSide(da, A, p->singular, &b));
   for (int t = 0; t < 2; ++t) {
     PetscInt  its;
     PetscReal residual;

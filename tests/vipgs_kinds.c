@@ -484,7 +484,7 @@ static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt m
   PetscCall(VecRestoreArrayRead(lower, &l));
   PetscCall(VecRestoreArrayRead(upper, &u));
   PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
-  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, n = %" PetscInt_FMT "%s%s", kinds[kind], n, most < 10 ? ", few factorisations" : "", sparse ? ", sparse" : ""));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, n = %" PetscInt_FMT ", problem %" PetscInt_FMT "%s%s", kinds[kind], n, which, most < 10 ? ", few factorisations" : "", sparse ? ", sparse" : ""));
   if (most < 10) PetscCall(Check(text, reason < 0 && all[1] == 0 && all[0] > 0 ? 0 : 1 + all[1], 0));
   else if (kind == IMPOSSIBLE) PetscCall(Check(text, c.reason == SNES_VIPGS_INFEASIBLE && all[1] == 0 ? 0 : 1 + all[1], 0));
   else PetscCall(Check(text, reason > 0 && all[1] == 0 && c.factorizations <= 60 ? PetscSqrtReal(all[0]) / size : 1, 1e-8));

@@ -8,9 +8,9 @@
 
 namespace tessera::box {
 
-// kernel.at<P, W>(t, o, j, k) at nodes (2 (t + v) + P, j, k), v < W, whose places are o + P * half + v. PLANES: a
-// kernel that makes so many numbers of a node has two arguments more, the first of them to make and the end: all of a
-// chunk on the host, one a thread on a device.
+// kernel.at<P, W>(t, o, j, k) at nodes (2 (t + v) + P, j, k), v < W, whose places are o + P * half + v. PLANES > 0:
+// the kernel makes so many numbers at a node and takes the first of those to make and their end as well: all on the
+// host, one a thread on a device.
 template <int PLANES, class Kernel> struct OnChunks {
   Layout3 layout;
   Rows    rows;

@@ -2,6 +2,7 @@
 // panel's rows one after the other. host.cxx tells why.
 #pragma once
 #include "densegs/densegs.hpp"
+#include "densegs/natural.hpp"
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -116,8 +117,8 @@ template <class T> double solve_panel(const Plan &plan, const Request &r, const 
   if (natural)
     for (int k = 0; k < height; ++k) {
       const int    i = i0 + k;
-      double       e = r.q[i] + last[k] + after[k] + own[k];
-      if (r.lower) e = clip(e, r.x[i] - r.upper[i], r.x[i] - r.lower[i]); // x may be too large for x - w
+      double       e = r.q[i] + (last[k] + after[k] + own[k]);
+      if (r.lower) e = lcp::natural_residual(r.x[i], e, r.lower[i], r.upper[i]);
       if (i < m.n) *natural += e * e;
     }
   for (int k = 0; k < height; ++k) w[k] = r.q[i0 + k] + (before[k] + after[k] + own[k]);

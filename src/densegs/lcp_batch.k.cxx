@@ -1,6 +1,7 @@
 // Many small problems: a warp for each of up to 128 unknowns on a device, else a block of threads; the matrix stays
 // in shared memory where there is room.
 #include "densegs/lcp.hpp"
+#include "densegs/natural.hpp"
 #include "exec/tile.hpp"
 #include <cmath>
 #include <type_traits>
@@ -46,7 +47,7 @@ struct Batch {
           double s = 0, t = 0;
           for (int i = 0; i < n; ++i) {
             const size_t o = at + (size_t)i;
-            const double e = fmin(fmax(w[i], v[i] - upper[o]), v[i] - lower[o]); // v - clip(v - w), w not lost in v
+            const double e = natural_residual(v[i], w[i], lower[o], upper[o]);
             s += e * e;
             t += q[at + (size_t)i] * q[at + (size_t)i];
             if (!(lower[at + (size_t)i] <= upper[at + (size_t)i])) s = NAN; // no answer
@@ -130,7 +131,7 @@ template <int R> __global__ void __launch_bounds__(32) batch_of_warps(Batch p)
       double s = 0;
 #pragma unroll
       for (int r = 0; r < R; ++r) {
-        const double e = fmin(fmax(w[r], v[r] - high[r]), v[r] - low[r]);
+        const double e = natural_residual(v[r], w[r], low[r], high[r]);
         s += e * e;
       }
       for (int o = 16; o; o /= 2) s += __shfl_xor_sync(all, s, o);

@@ -1,5 +1,6 @@
-// What an x is worth: natural residuals, certificates, proofs that there is no answer.
+// What an x is worth: natural residuals, certificates, proofs that product is no answer.
 #include "densegs/lcp.hpp"
+#include "densegs/natural.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -18,19 +19,21 @@ double size_of_product(const Matrix &m, const double *x)
 {
   double trace = 0;
   for (double v : m.diagonal) trace += v;
-  return trace > 0 ? std::sqrt(trace) * weighted_sum(m.diagonal, x) : 0;
+  double sum = 0;
+  for (size_t i = 0; i < m.diagonal.size(); ++i) sum += std::fabs(x[i]);
+  return std::max(trace > 0 ? std::sqrt(trace) * weighted_sum(m.diagonal, x) : 0, m.largest * sum);
 }
 
 bool rounded(const Problem &p, const double *x, const double *w)
 {
   if (p.block > 1) return false;
   constexpr double      few = 1e-12, part = 1e-4;
-  std::vector<double>   start((size_t)p.n, 0), there((size_t)p.n);
+  std::vector<double>   start((size_t)p.n, 0), product((size_t)p.n);
   double                size = 0;
   // An x that runs away for want of an answer makes rounding larger than all that F is where x is small.
   project(p, start.data());
-  multiply(p, start.data(), there.data());
-  for (double v : there) size += v * v;
+  multiply(p, start.data(), product.data());
+  for (double v : product) size += v * v;
   if (!(natural(p, x, w) <= part * std::sqrt(size))) return false;
   const auto  &d   = p.matrix->diagonal;
   const double sum = weighted_sum(d, x);
@@ -59,13 +62,12 @@ static void cone_residual(const Problem &p, int c, const double *x, const double
 {
   const int    d = p.block, i = c * d;
   const double mu = p.mu[c];
-  double       t[3] = {}, slip = 0, length = 0;
+  double       t[3] = {}, slip = 0, length = 0, pn, scale;
   for (int k = 1; k < d; ++k) slip += w[i + k] * w[i + k];
   const double wn = w[i] + mu * std::sqrt(slip), n = x[i] - wn;
   for (int k = 1; k < d; ++k) t[k] = x[i + k] - w[i + k], length += t[k] * t[k];
   length = std::sqrt(length);
-  double pn, scale;
-  if (n >= 0 && length <= mu * n) { // as x - (x - w), without losing w in a large x
+  if (n >= 0 && length <= mu * n) { // x - (x - w), without losing w in a large x
     e[0] = wn;
     for (int k = 1; k < d; ++k) e[k] = w[i + k];
     return;
@@ -77,12 +79,6 @@ static void cone_residual(const Problem &p, int c, const double *x, const double
   }
   e[0] = x[i] - pn;
   for (int k = 1; k < d; ++k) e[k] = x[i + k] - scale * t[k];
-}
-
-// x - clip(x - w), without losing w in a large x
-static double distance(double x, double w, double lower, double upper)
-{
-  return std::min(std::max(w, x - upper), x - lower);
 }
 
 static void pyramid_bounds(const Problem &p, int c, const double *x, int k, double *lower, double *upper)
@@ -104,7 +100,7 @@ double natural(const Problem &p, const double *x, const double *w)
   double s = 0;
   if (p.block == 1) {
     for (int i = 0; i < p.n; ++i) {
-      const double e = distance(x[i], w[i], p.lower[i], p.upper[i]);
+      const double e = natural_residual(x[i], w[i], p.lower[i], p.upper[i]);
       s += e * e;
     }
   } else
@@ -118,7 +114,7 @@ double natural(const Problem &p, const double *x, const double *w)
           double lower, upper;
           pyramid_bounds(p, c, x, k, &lower, &upper);
           const int    i = c * p.block + k;
-          const double e = distance(x[i], w[i], lower, upper);
+          const double e = natural_residual(x[i], w[i], lower, upper);
           s += e * e;
         }
   return std::sqrt(s);
@@ -179,10 +175,10 @@ bool infeasible(const Problem &p, const double *direction)
   }
   if (!(right < -1e-6 * sum)) return false;
   transposed(*p.matrix, y.data(), w.data());
-  // What A'y has above zero must be rounding, and could not make up for q'y with any x of a sensible size.
+  // What A'y has above zero must be rounding: 1e-10 would exclude answers of that size alone, which product are.
   double worst = 0;
   for (size_t j = 0; j < n; ++j) worst = std::max(worst, w[j]);
-  return worst <= 1e-10 * size_of_diagonal(*p.matrix); // one large entry of A does not make the others rounding
+  return worst <= 1e-12 * size_of_diagonal(*p.matrix); // one large entry of A does not make the others rounding
 }
 
 } // namespace tessera::lcp

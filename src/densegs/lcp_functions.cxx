@@ -226,9 +226,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
     if (device) TesseraCallCXX(tessera::device::copy_to_host(x, v, unknowns * sizeof(double)));
     else TesseraCallCXX(tessera::device::copy_from_host(x, v, unknowns * sizeof(double)));
   }
-  const Arrays arrays = {
-    {a, b, l, u, v}
-  };
+  const Arrays arrays = {a, b, l, u, v};
   PetscCall(Finish(n, arrays, device, rtol, memory, x, residuals, unsolved));
   if (residual) std::copy(residuals.begin(), residuals.end(), residual);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -5,6 +5,7 @@
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tessera::lcp {
 
@@ -66,7 +67,8 @@ struct Interior {
   Vector           x, w, dx, zero, D, b;
   Side             low, high;
   int              sides = 0; // finite bounds
-  double           asked = 0; // how long runs_away() was
+  double           longest = 0; // of what runs_away() was asked
+  int              factors = 0; // factorisations of steps
   Factor           factor;
   Problem          linear; // products without q
 
@@ -118,29 +120,40 @@ struct Interior {
   bool sharpen(Vector &v)
   {
     std::vector<int> far;
-    double           most = 0;
-    for (int k : index) most = std::max(most, v[(size_t)k]);
+    double           largest = 0;
+    for (int k : index) largest = std::max(largest, v[(size_t)k]);
     for (int k : index)
-      if (v[(size_t)k] > 1e-6 * most) far.push_back(k);
+      if (v[(size_t)k] > 1e-6 * largest) far.push_back(k);
     if (far.empty() || !factor.make(m, Vector(far.size(), 1e-10 * size_of_diagonal(m)), far, m.asymmetry < 1e-12))
       return false;
     Vector y(far.size());
     for (size_t i = 0; i < far.size(); ++i) y[i] = v[(size_t)far[i]];
-    factor.solve(y.data());
+    for (int k = 0; k < 2; ++k) {
+      double largest = 0;
+      factor.solve(y.data());
+      for (double e : y) largest = std::max(largest, std::fabs(e));
+      for (double &e : y) e = largest > 0 ? e / largest : 0;
+    }
     std::fill(v.begin(), v.end(), 0);
     for (size_t i = 0; i < far.size(); ++i) v[(size_t)far[i]] = y[i];
     return true;
   }
-  // Does the way from `start` prove that there is no answer? Asked each time that it is ten times as long.
-  bool runs_away(const Vector &start, Vector &away)
+  // away: the way from `start`; returns its largest component.
+  double way_from(const Vector &start, Vector &away) const
   {
     double length = 0;
     for (size_t k = 0; k < n; ++k) {
       away[k] = x[k] - start[k];
       length  = std::max(length, std::fabs(away[k]));
     }
-    if (!(length > 10 * asked)) return false;
-    asked = length;
+    return length;
+  }
+  // Does it prove that there is no answer? Asked each time that it is ten times as long.
+  bool runs_away(const Vector &start, Vector &away)
+  {
+    const double length = way_from(start, away);
+    if (!(length > 10 * longest)) return false;
+    longest = length;
     return infeasible(p, away.data());
   }
   double centre(double a) const { return sides ? (low.product(a, dx) + high.product(a, dx)) / sides : 0; }
@@ -154,6 +167,7 @@ struct Interior {
       for (size_t i = 0; i < n; ++i)
         if (side->has(i)) D[i] += side->y[i] / side->s[i];
     for (size_t i = 0; i < shift.size(); ++i) shift[i] = D[(size_t)index[i]] + ridge;
+    ++factors;
     return factor.make(m, shift, index, m.asymmetry < 1e-12);
   }
   // The first direction of a step. Sparse factorisations do not pivot, and there may be zeros on the diagonal: a larger
@@ -181,6 +195,7 @@ struct Interior {
     std::fill(dx.begin(), dx.end(), 0);
     double before = HUGE_VAL;
     bool   helps = true;
+    Vector kept(dx);
     for (int k = 0; k < (m.sparse ? 6 : 2); ++k) {
       double now = 0;
       if (k) multiply(linear, dx.data(), product.data());
@@ -190,8 +205,13 @@ struct Interior {
         now += b[i] * b[i];
       }
       if (k == 1) helps = now < 0.01 * before;
-      if (k > 1 && !(now < 0.01 * before)) break;
+      if (k && !(now < before)) { // nor does what was added last
+        if (k > 1) dx = kept;
+        break;
+      }
+      if (k > 1 && now > 0.01 * before) break;
       before = now;
+      kept   = dx;
       factor.solve(b.data());
       for (size_t i = 0; i < b.size(); ++i) dx[(size_t)index[i]] += b[i];
     }
@@ -231,11 +251,13 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
   StallCounter missing, gap; // one of them falls until rounding or no answer is left
   ++report.factors;          // of the start
   const Vector start(i.x);
-  const double nothing = 1e-24 * i.centre(0);
+  const double least_gap = 1e-24 * i.centre(0);
   multiply(p, i.x.data(), i.w.data());
-  while (report.factors < params.max_factors) {
-    ++report.factors;
-    if (!i.step()) break;
+  constexpr int proofs = 3; // factorisations that are left for the proof that there is no answer
+  while (report.factors < params.max_factors - proofs) {
+    const bool moves = i.step();
+    report.factors += std::exchange(i.factors, 0);
+    if (!moves) break;
     multiply(p, i.x.data(), i.w.data());
     inside = i.x;
     project(p, inside.data()); // rounding
@@ -249,11 +271,11 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
     if (monitor(report, *least, answer)) return Reason::stopped;
     if (i.runs_away(start, away)) return Reason::infeasible;
     const int slow = missing(i.missing()); // both are asked
-    if (std::min(slow, gap(std::max(i.centre(0), nothing))) >= 10) break;
+    if (std::min(slow, gap(std::max(i.centre(0), least_gap))) >= 10) break;
   }
-  for (size_t k = 0; k < i.n; ++k) away[k] = i.x[k] - start[k];
+  (void)i.way_from(start, away);
   if (infeasible(p, away.data())) return Reason::infeasible;
-  for (int k = 0; k < 3 && report.factors < params.max_factors; ++k) { // each leaves some unknowns out
+  for (int k = 0; k < proofs && report.factors < params.max_factors; ++k) { // each leaves some unknowns out
     ++report.factors;
     if (!i.sharpen(away)) break;
     if (infeasible(p, away.data())) return Reason::infeasible;

@@ -238,7 +238,7 @@ struct Search {
   double              asked; // the residual when it was last asked whether there is an answer
   int                 checks = 0, next = 8;
 
-  bool again(const std::vector<double> &x) const { return difference(x, snapshot) <= 1e-15; }
+  bool repeats(const std::vector<double> &x) const { return difference(x, snapshot) <= 1e-15; }
   bool leads_nowhere(const Problem &p, const std::vector<double> &x, double best)
   {
     if (checks != next) return false;
@@ -291,7 +291,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
     if (monitor(report, best, answer)) return Reason::stopped;
     ++search.checks;
     // The same x while the residual is not small: a cycle, or an end.
-    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && search.again(x)) {
+    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && search.repeats(x)) {
       const bool cycle = report.sweeps - made_before && acceleration == Acceleration::none && slow > 2;
       return cycle ? Reason::cycling : Reason::stalled;
     }

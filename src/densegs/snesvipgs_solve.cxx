@@ -404,7 +404,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     if (!steps.whole) {
       double size = 0;
       for (double v : w.q) size += v * v;
-      steps.whole = !steps.Same(norm, model, std::sqrt(size), w.x.data());
+      steps.whole = !steps.WithinRounding(norm, model, std::sqrt(size), w.x.data());
       // The solver of the linear problem knows nothing better, but F may have been rounded where it was linearised.
       if (!steps.whole && !(solved && norm > steps.Target() && norm < 0.5 * before)) break;
       before = norm;
@@ -479,7 +479,7 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorizations\n",
               SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
   PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED,
-             "SNES vipgs has not converged: %s, natural residual %g", SNESConvergedReasons[snes->reason],
-             (double)c.natural);
+             "SNES vipgs has not converged: %s (%s), natural residual %g", SNESVIPGSReasons[c.reason],
+             SNESConvergedReasons[snes->reason], (double)c.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -53,7 +53,7 @@ struct Steps {
   explicit Steps(SNES s) : snes(s) { }
 
   // Is the difference of these norms at x rounding? size: of their parts beside A x.
-  bool Same(double norm, double model, double size, const double *x) const
+  bool WithinRounding(double norm, double model, double size, const double *x) const
   {
     constexpr double few = 1e-13;
     return std::fabs(norm - model) <= rounding * size + few * lcp::size_of_product(linear->matrix, x);
@@ -134,7 +134,7 @@ struct Steps {
       PetscCall(s->Evaluate(&norm, &size, &domain));
       s->begun = true;
       for (double e : s->linear->q) q += e * e;
-      if (!std::isfinite(size) || !s->Same(norm, model, size + std::sqrt(q), x)) {
+      if (!std::isfinite(size) || !s->WithinRounding(norm, model, size + std::sqrt(q), x)) {
         PetscCall(PetscInfo(snes, "F is not linear: an iteration is a linearization\n"));
         s->whole = true;
         *stop    = model <= s->target;

@@ -1,12 +1,14 @@
-// Sets of numbers that grow together (union-find), on the host.
+// Sets of numbers that grow together (union-find): on the host, by many threads at a time, and over processes. A set is
+// named by its least number.
 #pragma once
+#include "exec/exec.hpp"
 #include <algorithm>
+#include <mpi.h>
 #include <numeric>
 #include <vector>
 
 namespace tessera {
 
-// A set is named by its least number.
 struct Sets {
   std::vector<int> parent;
   explicit Sets(size_t n) : parent(n) { std::iota(parent.begin(), parent.end(), 0); }
@@ -21,5 +23,70 @@ struct Sets {
     parent[(size_t)std::max(i, j)] = std::min(i, j);
   }
 };
+
+// The same for many threads at a time. A number points to a lesser one of its set, the least to itself, so that the
+// order of threads does not show in the end.
+HD inline int parent_of(const int *parent, int i)
+{
+#ifdef __CUDA_ARCH__
+  return *(const volatile int *)(parent + i);
+#else
+  return __atomic_load_n(parent + i, __ATOMIC_RELAXED);
+#endif
+}
+HD inline void point_to(int *parent, int i, int j)
+{
+#ifdef __CUDA_ARCH__
+  *(volatile int *)(parent + i) = j;
+#else
+  __atomic_store_n(parent + i, j, __ATOMIC_RELAXED);
+#endif
+}
+HD inline int root_of(int *parent, int i) // halves the way for those who come later
+{
+  for (;;) {
+    const int up = parent_of(parent, i), above = parent_of(parent, up);
+    if (above == up) return up;
+    point_to(parent, i, above);
+    i = above;
+  }
+}
+// What was there; the new one is there now if it was `expected`.
+HD inline int exchange_if(int *at, int expected, int value)
+{
+#ifdef __CUDA_ARCH__
+  return atomicCAS(at, expected, value);
+#else
+  __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+HD inline void unite(int *parent, int i, int j)
+{
+  for (;;) {
+    i = root_of(parent, i), j = root_of(parent, j);
+    if (i == j) return;
+    const int low = i < j ? i : j, high = i < j ? j : i;
+    if (exchange_if(parent + high, high, low) == high) return;
+  }
+}
+
+// The sets of the numbers 0 ... total that the pairs of all processes tie together: the least number of each one's.
+// Collective.
+inline std::vector<int> join_pairs(MPI_Comm comm, int total, std::vector<int> pairs)
+{
+  int       processes = 1;
+  const int mine      = (int)pairs.size();
+  MPI_Comm_size(comm, &processes);
+  std::vector<int> sizes((size_t)processes), starts((size_t)processes, 0);
+  MPI_Allgather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm);
+  for (size_t r = 1; r < sizes.size(); ++r) starts[r] = starts[r - 1] + sizes[r - 1];
+  std::vector<int> all((size_t)(starts.back() + sizes.back()) + 1);
+  MPI_Allgatherv(pairs.data(), mine, MPI_INT, all.data(), sizes.data(), starts.data(), MPI_INT, comm);
+  Sets sets((size_t)total + 1);
+  for (size_t i = 0; i + 1 < all.size(); i += 2) sets.join(all[i], all[i + 1]);
+  for (int i = 0; i <= total; ++i) sets.parent[(size_t)i] = sets.root(i);
+  return sets.parent;
+}
 
 } // namespace tessera

@@ -153,7 +153,7 @@ PetscErrorCode BoxMatrix::Natural(PetscObject solver, const char *option, Mat A,
 PetscErrorCode BoxMatrix::Bring(Vec x, Vec *from, Vec *to)
 {
   PetscFunctionBegin;
-  PetscCall(moved_.Bring(x));
+  PetscCall(moved_.Bring(x, moved_.work));
   *from = moved_.work;
   *to   = result_;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -162,10 +162,7 @@ PetscErrorCode BoxMatrix::Bring(Vec x, Vec *from, Vec *to)
 PetscErrorCode BoxMatrix::TakeBack(Vec y)
 {
   PetscFunctionBegin;
-  std::swap(moved_.work, result_);
-  const PetscErrorCode ierr = moved_.TakeBack(y);
-  std::swap(moved_.work, result_);
-  PetscCall(ierr);
+  PetscCall(moved_.TakeBack(result_, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

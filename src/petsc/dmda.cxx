@@ -67,9 +67,9 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
     else PetscCall(GridFromRows(pc, &found));
     PetscCheck(found || isda, comm, PETSC_ERR_ARG_WRONGSTATE,
                "PC rrb needs the grid of the matrix: there is %s, and the couplings of its rows are not those of a 5- "
-               "or 9-point grid. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) "
-               "is row i + nx*j, or nx,ny,nz in three dimensions",
-               dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
+               "or 9-point grid. On a mesh use -%spc_type auxamg. On a grid give the solver a DMDA (KSPSetDM()), or "
+               "say -%spc_rrb_grid nx,ny where unknown (i,j) is row i + nx*j, or nx,ny,nz in three dimensions",
+               dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "", prefix ? prefix : "");
   }
   PetscCallMPI(MPI_Comm_rank(comm_, &grid_.rank));
   grid_.comm = comm_;
@@ -223,8 +223,7 @@ PetscErrorCode GridMatrix::RowsOfNodes(Mat A, std::vector<double> &rows)
   PetscCall(VecGetArrayWrite(x, &number));
   for (PetscInt r = first; r < last; ++r) number[r - first] = (PetscScalar)r;
   PetscCall(VecRestoreArrayWrite(x, &number));
-  PetscCall(VecScatterBegin(rows_.scatter, x, y, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(rows_.scatter, x, y, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(rows_.Bring(x, y));
   PetscCall(VecGetArrayRead(y, &values));
   rows.assign(values, values + n);
   PetscCall(VecRestoreArrayRead(y, &values));
@@ -240,7 +239,7 @@ PetscErrorCode GridMatrix::Placed(Vec v, bool values, Vec *placed)
   *placed = moved_ ? rows_.work : v;
   if (!moved_ || !values) PetscFunctionReturn(PETSC_SUCCESS);
   if (placed_) PetscCall(VecSet(rows_.work, 0));
-  PetscCall(rows_.Bring(v));
+  PetscCall(rows_.Bring(v, rows_.work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -272,7 +271,7 @@ PetscErrorCode GridMatrix::RestoreWrite(Vec y)
   PetscFunctionBegin;
   PetscCall(write_.Restore());
   if (!moved_) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(rows_.TakeBack(y));
+  PetscCall(rows_.TakeBack(rows_.work, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -36,19 +36,19 @@ PetscErrorCode MovedRows::Matrix(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MovedRows::Bring(Vec v)
+PetscErrorCode MovedRows::Bring(Vec from, Vec to)
 {
   PetscFunctionBegin;
-  PetscCall(VecScatterBegin(scatter, v, work, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(scatter, v, work, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterBegin(scatter, from, to, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterEnd(scatter, from, to, INSERT_VALUES, SCATTER_FORWARD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MovedRows::TakeBack(Vec v)
+PetscErrorCode MovedRows::TakeBack(Vec from, Vec to)
 {
   PetscFunctionBegin;
-  PetscCall(VecScatterBegin(scatter, work, v, INSERT_VALUES, SCATTER_REVERSE));
-  PetscCall(VecScatterEnd(scatter, work, v, INSERT_VALUES, SCATTER_REVERSE));
+  PetscCall(VecScatterBegin(scatter, from, to, INSERT_VALUES, SCATTER_REVERSE));
+  PetscCall(VecScatterEnd(scatter, from, to, INSERT_VALUES, SCATTER_REVERSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

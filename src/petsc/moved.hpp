@@ -16,8 +16,9 @@ struct MovedRows {
   // This process is to have `count` rows of A from `first` on.
   PetscErrorCode Create(MPI_Comm comm, Mat A, PetscInt first, PetscInt count);
   PetscErrorCode Matrix(Mat A);   // `matrix`: A with its rows there
-  PetscErrorCode Bring(Vec v);    // to `work`
-  PetscErrorCode TakeBack(Vec v); // from `work`
+  // from a vector of the matrix to one like `work`, and back
+  PetscErrorCode Bring(Vec from, Vec to);
+  PetscErrorCode TakeBack(Vec from, Vec to);
 };
 
 } // namespace tessera

@@ -41,7 +41,7 @@ PetscErrorCode LoadHDF5(MPI_Comm comm, const NodesFile &of, const char *name, co
   PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), each, &entries));
   PetscCheck(entries == of.all * *each && *each >= of.min && *each <= of.max, comm, PETSC_ERR_FILE_UNEXPECTED,
              "%s: data set %s of %s has %" PetscInt_FMT " rows of %" PetscInt_FMT
-             " numbers, which are no %s of the matrix' %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")",
+             " numbers, which are no %s of the matrix's %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")",
              of.who, path, name, *each ? entries / *each : 0, *each, of.what, of.all, of.bs);
   PetscCall(PetscObjectSetName((PetscObject)reading.x, set.c_str()));
   PetscCall(VecSetBlockSize(reading.x, *each));
@@ -74,7 +74,7 @@ PetscErrorCode LoadBinary(MPI_Comm comm, const NodesFile &of, const char *name, 
   PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "%" PetscInt_FMT, of.min));
   PetscCheck(all && entries % all == 0 && entries / all >= of.min && entries / all <= of.max, comm,
              PETSC_ERR_FILE_UNEXPECTED,
-             "%s: %s holds %" PetscInt_FMT " numbers, which are not %s for each of the matrix' %" PetscInt_FMT
+             "%s: %s holds %" PetscInt_FMT " numbers, which are not %s for each of the matrix's %" PetscInt_FMT
              " nodes (block size %" PetscInt_FMT ")",
              of.who, name, entries, of.min == of.max ? allowed : "1, 2 or 3", of.all, of.bs);
   *each = entries / all;

@@ -122,7 +122,7 @@ PetscErrorCode GridMatrix::Distribute(Mat A, IS rows, PetscInt own)
 PetscErrorCode GridMatrix::Expand()
 {
   Mat                   own, others = nullptr;
-  Vec                   x, numbers;
+  Vec                   x, places;
   const PetscInt       *columns = nullptr, *js;
   PetscInt              first, last, n, begin, count = 0;
   const PetscScalar    *values, one = 1;
@@ -137,24 +137,24 @@ PetscErrorCode GridMatrix::Expand()
   PetscCall(VecGetLocalSize(rows_.work, &n));
   PetscCall(VecGetOwnershipRange(rows_.work, &begin, nullptr));
   PetscCall(MatCreateVecs(A_, &x, nullptr));
-  if (others) { // their numbers come as values
+  if (others) { // their places come as values
     IS         wanted;
     VecScatter scatter;
     PetscCall(MatGetSize(others, nullptr, &count));
     PetscCall(VecGetArrayWrite(x, &array));
     std::copy(place_.begin(), place_.end(), array);
     PetscCall(VecRestoreArrayWrite(x, &array));
-    PetscCall(VecCreateSeq(PETSC_COMM_SELF, count, &numbers));
+    PetscCall(VecCreateSeq(PETSC_COMM_SELF, count, &places));
     PetscCall(ISCreateGeneral(PETSC_COMM_SELF, count, columns, PETSC_COPY_VALUES, &wanted));
-    PetscCall(VecScatterCreate(x, wanted, numbers, nullptr, &scatter));
-    PetscCall(VecScatterBegin(scatter, x, numbers, INSERT_VALUES, SCATTER_FORWARD));
-    PetscCall(VecScatterEnd(scatter, x, numbers, INSERT_VALUES, SCATTER_FORWARD));
-    PetscCall(VecGetArrayRead(numbers, &values));
+    PetscCall(VecScatterCreate(x, wanted, places, nullptr, &scatter));
+    PetscCall(VecScatterBegin(scatter, x, places, INSERT_VALUES, SCATTER_FORWARD));
+    PetscCall(VecScatterEnd(scatter, x, places, INSERT_VALUES, SCATTER_FORWARD));
+    PetscCall(VecGetArrayRead(places, &values));
     for (PetscInt c = 0; c < count; ++c) nodes.push_back((PetscInt)PetscRealPart(values[c]));
-    PetscCall(VecRestoreArrayRead(numbers, &values));
+    PetscCall(VecRestoreArrayRead(places, &values));
     PetscCall(VecScatterDestroy(&scatter));
     PetscCall(ISDestroy(&wanted));
-    PetscCall(VecDestroy(&numbers));
+    PetscCall(VecDestroy(&places));
   }
   if (rows_.matrix) PetscCall(MatZeroEntries(rows_.matrix));
   else {
@@ -173,8 +173,7 @@ PetscErrorCode GridMatrix::Expand()
   }
   PetscCall(VecSet(x, 1));
   PetscCall(VecSet(rows_.work, 0));
-  PetscCall(VecScatterBegin(rows_.scatter, x, rows_.work, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(rows_.scatter, x, rows_.work, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(rows_.Bring(x, rows_.work));
   PetscCall(VecGetArrayRead(rows_.work, &values));
   for (PetscInt i = 0; i < n; ++i) {
     const PetscInt node = begin + i;
@@ -188,7 +187,7 @@ PetscErrorCode GridMatrix::Expand()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A report names nodes by their numbers on the grid: the rows of the matrix that these are. Collective.
+// A report names nodes by their places on the grid: the rows of the matrix that these are. Collective.
 PetscErrorCode GridMatrix::NameRows(OperatorReport &report)
 {
   PetscInt *const names[] = {&report.row, &report.column};

@@ -189,8 +189,8 @@ static PetscErrorCode Complain(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What the setup says of the matrix. *again: it wants double precision.
-static PetscErrorCode Judge(PC pc, const rrb::three::Failure &failure, bool *again)
+// What the setup says of the matrix. *retry: it wants double precision.
+static PetscErrorCode Judge(PC pc, const rrb::three::Failure &failure, bool *retry)
 {
   PC_RRB        *r    = (PC_RRB *)pc->data;
   const RRBThree &t   = *r->three;
@@ -198,13 +198,13 @@ static PetscErrorCode Judge(PC pc, const rrb::three::Failure &failure, bool *aga
   MPI_Comm       comm = PetscObjectComm((PetscObject)pc);
 
   PetscFunctionBegin;
-  *again = failure.failed && free && failure.exact == 0;
+  *retry = failure.failed && free && failure.exact == 0;
   PetscCheck(failure.exact == 0, comm, PETSC_ERR_SUP,
              "PC rrb: -pc_rrb_levels %" PetscInt_FMT
              " leaves %.0f nodes to be solved exactly, as a matrix of %.2f GB: at "
              "most %ld are. Take more levels, or leave the option out",
              r->options.levels, failure.exact, 8e-9 * failure.exact * failure.exact, tuning::dense_maximum);
-  if (*again) {
+  if (*retry) {
     if (failure.faint)
       PetscCall(PetscInfo(pc, "Couplings are too weak beside others for single precision: once more in double\n"));
     else if (failure.unfit)
@@ -266,10 +266,10 @@ static PetscErrorCode SetUp(PC pc)
   t.planes = Buffer<double>();
   t.free   = Buffer<uint8_t>();
   PetscCall(PetscLogEventEnd(event_rrb_factor, pc, 0, 0, 0));
-  bool again;
-  PetscCall(Judge(pc, failure, &again));
-  if (again) PetscCall(SetUp(pc));
-  if (again || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  bool retry;
+  PetscCall(Judge(pc, failure, &retry));
+  if (retry) PetscCall(SetUp(pc));
+  if (retry || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   r->report           = OperatorReport();
   r->report.asymmetry = failure.asymmetry;
   r->report.dirichlet = t.report.dirichlet;

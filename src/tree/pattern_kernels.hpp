@@ -249,10 +249,9 @@ struct LeafLists {
         const int  k = item >> shift, c = item - (k << shift);
         const Mask mask = (Mask)room.mask[2 * k + 1] << 32 | room.mask[2 * k];
         const unsigned pair_key = room.list[k];
-        const bool     coupled  = corners_of(mask) >> c & 1;
+        const bool     tied     = corners_of(mask) >> c & 1;
         f(k, c, mask,
-          coupled ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c])
-                  : 0u);
+          tied ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0u);
       });
     };
     each_corner([&](int, int, Mask, unsigned key) {

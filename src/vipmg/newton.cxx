@@ -408,12 +408,7 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   strict_  = false;
   above_   = 0;
   PetscCall(ProjectToBounds(XL, XU, X));
-  PetscReal size = options.largest_bound;
-  if (size < 1) { // else all of a small problem would be at its bounds
-    PetscCall(VecNorm(X, NORM_INFINITY, &norm));
-    size = PetscMax(size, norm);
-  }
-  plan.zero_tolerance = options.zero_tolerance * PetscMin(size, 1);
+  PetscCall(SetZeroTolerance(X));
   PetscCall(problem.Function(X, F));
   PetscCall(VecNorm(F, NORM_2, &norm));
   *failed = PetscIsInfOrNanReal(norm);
@@ -483,6 +478,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       PetscCall(problem.Stopped(end));
       break;
     }
+    PetscCall(SetZeroTolerance(X));
     n.inactive = std::sqrt(here.inactive);
     n.natural  = std::sqrt(here.natural);
     n.lower = here.lower, n.upper = here.upper;

@@ -169,4 +169,19 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Relative to the largest bound or unknown where that is below 1: else all of a small problem would be at its bounds.
+PetscErrorCode Newton::SetZeroTolerance(Vec X)
+{
+  PetscReal size = options.largest_bound, norm;
+
+  PetscFunctionBegin;
+  if (size < 1) {
+    PetscCall(VecNorm(X, NORM_INFINITY, &norm));
+    size = PetscMax(size, norm);
+  }
+  plan.zero_tolerance = options.zero_tolerance * PetscMin(size, 1);
+  if (mesh.problem()) mesh.problem()->zero_tolerance = plan.zero_tolerance;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace tessera::vipmg

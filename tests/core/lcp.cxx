@@ -164,6 +164,33 @@ TEST(LCP, Matrix)
   }
 }
 
+// What proves that there is no answer, and what does not: an answer may be very large.
+TEST(LCP, Infeasible)
+{
+  const auto proves = [](int n, std::vector<double> a, const std::vector<double> &direction) {
+    lcp::Matrix         m;
+    std::vector<double> q((size_t)n, -1), lower((size_t)n, 0), upper((size_t)n, HUGE_VAL);
+    lcp::create(m, MPI_COMM_SELF, n, n, a.data(), n, Space::host, 1);
+    lcp::Problem p;
+    p.n      = n;
+    p.matrix = &m;
+    p.q      = q.data();
+    p.lower  = lower.data();
+    p.upper  = upper.data();
+    return lcp::infeasible(p, direction.data());
+  };
+  EXPECT_TRUE(proves(2, {1, -1, -1, 1}, {3, 3}));
+  EXPECT_FALSE(proves(2, {1, 0, 0, 1e-10}, {0, 1})); // x = (1, 1e10)
+  const int           n = 2000;                      // a string under its weight: x = n (n + 1) / 8 in the middle
+  std::vector<double> a((size_t)n * n), string((size_t)n);
+  for (int i = 0; i < n; ++i) {
+    a[(size_t)i * (n + 1)] = 2;
+    if (i) a[(size_t)i * (n + 1) - 1] = a[(size_t)(i - 1) * (n + 1) + 1] = -1;
+    string[(size_t)i] = 0.5 * (i + 1.) * (n - i);
+  }
+  EXPECT_FALSE(proves(n, a, string));
+}
+
 // Many problems at once against one after the other.
 TEST(LCP, Batch)
 {

@@ -9,53 +9,6 @@ namespace tessera::rrb {
 
 namespace {
 
-// The same for many threads at a time. A node points to one before it, the first of a component to itself, so that
-// the order of threads does not show in the end; others than this process's tied nodes have -1.
-HD inline int parent_of(const int *parent, int i)
-{
-#ifdef __CUDA_ARCH__
-  return *(const volatile int *)(parent + i);
-#else
-  return __atomic_load_n(parent + i, __ATOMIC_RELAXED);
-#endif
-}
-HD inline void point_to(int *parent, int i, int j)
-{
-#ifdef __CUDA_ARCH__
-  *(volatile int *)(parent + i) = j;
-#else
-  __atomic_store_n(parent + i, j, __ATOMIC_RELAXED);
-#endif
-}
-HD inline int root_of(int *parent, int i) // halves the way for those who come later
-{
-  for (;;) {
-    const int up = parent_of(parent, i), above = parent_of(parent, up);
-    if (above == up) return up;
-    point_to(parent, i, above);
-    i = above;
-  }
-}
-// What was there; the new one is there now if it was `expected`.
-HD inline int exchange_if(int *at, int expected, int value)
-{
-#ifdef __CUDA_ARCH__
-  return atomicCAS(at, expected, value);
-#else
-  __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  return expected;
-#endif
-}
-HD inline void join(int *parent, int i, int j)
-{
-  for (;;) {
-    i = root_of(parent, i), j = root_of(parent, j);
-    if (i == j) return;
-    const int low = i < j ? i : j, high = i < j ? j : i;
-    if (exchange_if(parent + high, high, low) == high) return;
-  }
-}
-
 struct Graph {
   SchurView<double> a;
   LabelPlace        at;
@@ -99,7 +52,7 @@ struct JoinKernel : Graph {
     const int       me = (int)at(q, p);
     for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) {
       const int other = (int)at(r, s);
-      if (parent_of(parent, other) >= 0 && strong(w, d, diagonal(a, r, s))) join(parent, me, other);
+      if (parent_of(parent, other) >= 0 && strong(w, d, diagonal(a, r, s))) unite(parent, me, other);
     });
   }
 };
@@ -227,17 +180,7 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
     pairs.resize(2 * (size_t)std::min(fetch(found, 0), max_pairs));
     copy(list.data(), exec.space, pairs.data(), Space::host, pairs.size());
   }
-  const int        processes = g.processes();
-  int              mine = (int)pairs.size();
-  std::vector<int> sizes((size_t)processes), starts((size_t)processes, 0), all;
-  MPI_Allgather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, g.comm);
-  for (int r = 1; r < processes; ++r) starts[(size_t)r] = starts[(size_t)r - 1] + sizes[(size_t)r - 1];
-  all.resize((size_t)(starts.back() + sizes.back()) + 1);
-  MPI_Allgatherv(pairs.data(), mine, MPI_INT, all.data(), sizes.data(), starts.data(), MPI_INT, g.comm);
-  Sets joined((size_t)total + 1);
-  for (size_t i = 0; i + 1 < all.size(); i += 2) joined.join(all[i], all[i + 1]);
-  for (int i = 0; i <= total; ++i) joined.parent[(size_t)i] = joined.root(i);
-  const Buffer<int> root = copy_to(exec.space, joined.parent);
+  const Buffer<int> root = copy_to(exec.space, join_pairs(g.comm, total, std::move(pairs)));
   label_.resize({(size_t)n, exec.space});
   for_each(exec, n, RelabelKernel{number.data(), root.data(), total, label_.data()});
   return total;

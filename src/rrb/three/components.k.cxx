@@ -10,26 +10,6 @@ namespace tessera::rrb::three {
 
 namespace {
 
-// up[p]: 0 where p is the least place of its set, else 1 + a lesser place of the set. Paths are halved on the way.
-HD inline int root_of(int *up, int p)
-{
-  for (int next = up[p]; next; next = up[p]) {
-    const int after = up[next - 1];
-    if (after) up[p] = after;
-    p = next - 1;
-  }
-  return p;
-}
-HD inline void unite(int *up, int a, int b)
-{
-  a = root_of(up, a), b = root_of(up, b);
-  while (a != b) {
-    const int larger = a > b ? a : b, least = a > b ? b : a, was = claim(up + larger, least + 1);
-    if (!was) return;
-    a = root_of(up, was - 1), b = root_of(up, least);
-  }
-}
-
 // The couplings of a node that are strong: f(place of the neighbour, is it ahead, is it an own node).
 template <class T, int F> struct Strong {
   box::Symmetric3<T, F> s;
@@ -41,8 +21,8 @@ template <class T, int F> struct Strong {
   }
   HD bool is_strong(T v, ptrdiff_t e, ptrdiff_t q) const
   {
-    const T most = s.a[e] > s.a[q] ? s.a[e] : s.a[q];
-    return alive[q] && fabs((double)v) > tuning::loose_coupling * (double)most;
+    const T larger = s.a[e] > s.a[q] ? s.a[e] : s.a[q];
+    return alive[q] && fabs((double)v) > tuning::loose_coupling * (double)larger;
   }
   template <int P, class G> HD void each(int t, ptrdiff_t o, int j, int k, const G &f) const
   {
@@ -58,9 +38,13 @@ template <class T, int F> struct Strong {
   }
 };
 
+struct Alone {
+  int    *parent;
+  HD void operator()(int p) const { parent[p] = p; }
+};
 template <class T, int F> struct Unite {
   Strong<T, F> strong;
-  int         *up;
+  int                     *parent;
   uint8_t     *tied; // to any node
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
@@ -68,23 +52,23 @@ template <class T, int F> struct Unite {
     bool            any = false;
     strong.template each<P>(t, o, j, k, [&](ptrdiff_t q, bool ahead, bool own) {
       any = true;
-      if (ahead && own) unite(up, (int)e, (int)q);
+      if (ahead && own) unite(parent, (int)e, (int)q);
     });
     tied[e] = any;
   }
 };
 struct Root {
   const uint8_t *tied;
-  int           *up, *count;
-  HD void        operator()(int p) const { count[p] = tied[p] && !up[p]; }
+  int           *parent, *count;
+  HD void        operator()(int p) const { count[p] = tied[p] && parent[p] == p; }
 };
 struct NumberSets {
   const uint8_t *tied;
-  int           *up;
+  int           *parent;
   const int     *before; // roots
   int            others; // roots of processes before this one
   double        *number; // as ghosts are told numbers
-  HD void        operator()(int p) const { number[p] = tied[p] ? 1. + others + before[root_of(up, p)] : 0; }
+  HD void        operator()(int p) const { number[p] = tied[p] ? 1. + others + before[root_of(parent, p)] : 0; }
 };
 // Pairs of numbers that strong couplings with ghosts tie together: is there one at the node; and all of them.
 template <class T, int F> struct FindPairs {
@@ -153,43 +137,26 @@ template <class T> std::vector<int> pairs_of(const Level<T> &l, const Buffer<dou
   return pairs;
 }
 
-// The least number of each set, by the pairs of all processes.
-std::vector<int> join_pairs(const Comm &comm, bool shared, int total, std::vector<int> pairs)
-{
-  if (!shared) {
-    int processes = 1;
-    MPI_Comm_size(comm, &processes);
-    std::vector<int> all, sizes((size_t)processes, 0), starts((size_t)processes, 0);
-    const int        mine = (int)pairs.size();
-    MPI_Allgather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm);
-    for (size_t r = 1; r < sizes.size(); ++r) starts[r] = starts[r - 1] + sizes[r - 1];
-    all.resize((size_t)(starts.back() + sizes.back()));
-    MPI_Allgatherv(pairs.data(), mine, MPI_INT, all.data(), sizes.data(), starts.data(), MPI_INT, comm);
-    pairs.swap(all);
-  }
-  Sets             sets((size_t)total + 1);
-  std::vector<int> least((size_t)total + 1);
-  for (size_t k = 0; k + 1 < pairs.size(); k += 2) sets.join(pairs[k], pairs[k + 1]);
-  for (int c = 0; c <= total; ++c) least[(size_t)c] = sets.root(c);
-  return least;
-}
-
 } // namespace
 
 template <class T> int find_components(const Level<T> &l, const Comm &comm, Buffer<int> &labels)
 {
   const Extent    all{l.layout.size(), l.exec.space};
   const int       n = (int)all.n;
-  Buffer<int>     up(all), before(Extent{all.n + 1, all.space});
+  Buffer<int>     parent(all), before(Extent{all.n + 1, all.space});
   Buffer<uint8_t> tied(all);
   Buffer<double>  number(all);
   int             others = 0, rank = 0;
+  for_each(l.exec, n, Alone{parent.data()});
   with_operator(l, [&](auto s) {
     constexpr int F = decltype(s)::kept;
     box::for_nodes(l.exec, l.layout, l.own,
-                   Unite<T, F>{{s, l.alive.data(), l.own}, up.data(), tied.data()});
+                   Unite<T, F>{
+                     {s, l.alive.data(), l.own},
+                     parent.data(), tied.data()
+    });
   });
-  for_each(l.exec, n, Root{tied.data(), up.data(), before.data()});
+  for_each(l.exec, n, Root{tied.data(), parent.data(), before.data()});
   int total = scan(l.exec, n, before);
   if (!l.shared) {
     const int mine = total;
@@ -199,9 +166,10 @@ template <class T> int find_components(const Level<T> &l, const Comm &comm, Buff
     MPI_Allreduce(&mine, &total, 1, MPI_INT, MPI_SUM, comm);
   }
   if (!total) return 0;
-  for_each(l.exec, n, NumberSets{tied.data(), up.data(), before.data(), others, number.data()});
+  for_each(l.exec, n, NumberSets{tied.data(), parent.data(), before.data(), others, number.data()});
   const_cast<Level<T> &>(l).halo.exchange(number.data());
-  const Buffer<int> joined = copy_to(l.exec.space, join_pairs(comm, l.shared, total, pairs_of(l, number, tied)));
+  const Buffer<int> joined =
+    copy_to(l.exec.space, join_pairs(l.shared ? MPI_COMM_SELF : (MPI_Comm)comm, total, pairs_of(l, number, tied)));
   labels.resize(all);
   for_each(l.exec, n, Join{joined.data(), number.data(), labels.data()});
   return total;

@@ -114,8 +114,6 @@ Box3 widened(const Box3 &own, bool more)
   return b;
 }
 
-constexpr int red = 0, black = 1;
-
 // end(place, (A v) there) at the nodes of a level, (S v) at the black ones of a Schur complement.
 template <class T, class End> void each_row(Level<T> &l, T *v, const End &end)
 {

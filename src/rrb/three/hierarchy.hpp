@@ -6,6 +6,9 @@
 
 namespace tessera::rrb::three {
 
+// (i + j + k) % 2 of a node
+constexpr int red = 0, black = 1;
+
 // f(std::integral_constant<int, number of couplings kept>)
 template <class F> void with_points(bool star, const F &f)
 {
@@ -92,8 +95,8 @@ private:
   void    add_level(const int step[3]);
   bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
   int     degree(const Level<T> &l) const;
-  Failure invert();
-  void    name_pivot(std::vector<double> &dense, Failure &failure) const;
+  void                      invert(Failure &failure);
+  void                      name_pivot(Failure &failure) const;
   void    load(const double *x);
   void    cycle_with_parts();
   void    store(const double *x, double *y);

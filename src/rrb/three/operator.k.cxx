@@ -160,7 +160,7 @@ template <class T, int F> struct FindKinds {
     if (top < 1e-8 * d) return;
     int set = 0;
     for (int a = 0; a < 3; ++a)
-      if (largest[a] >= strong * top) set |= 1 << a;
+      if (bound[a] >= strong * top) set |= 1 << a;
     for (int c = 0; c < 8; ++c) kinds.fraction[c] += c == set;
     if (finest) kinds.jumps += jumps(2 * t + P, j, k, all);
   }

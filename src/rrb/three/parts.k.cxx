@@ -87,48 +87,44 @@ struct Smoothed {
   }
 };
 
-// The diagonal entry and the couplings with the node's own component.
-template <class T, int F> struct Ties {
+// The sum of weight(own label, other label, coupling) over a node's row, and of the diagonal entry where Weight
+// has one.
+template <class T, int F, class Weight> struct SumRow {
   box::Symmetric3<T, F> s;
   const int            *label;
+  Weight                   weight;
   double               *to;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
-    double          sum = (double)s.a[e];
-    s.template each<P>(o, [&](T a, ptrdiff_t q) { sum += label[q] == label[e] ? (double)a : 0; });
+    double          sum = weight.diagonal * (double)s.a[e];
+    s.template each<P>(o, [&](T a, ptrdiff_t q) { sum += weight(label[e], label[q], (double)a); });
     to[e] = sum;
   }
+};
+// The diagonal entry and the couplings with the node's own component.
+struct Ties {
+  static constexpr int diagonal = 1;
+  HD double            operator()(int own, int other, double a) const { return own == other ? a : 0; }
 };
 // Couplings with other components that are parts.
-template <class T, int F> struct Among {
-  box::Symmetric3<T, F> s;
-  const int            *label, *used;
-  double               *to;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
-  {
-    const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
-    double          sum = 0;
-    s.template each<P>(
-      o, [&](T a, ptrdiff_t q) { sum += label[q] != label[e] && used[label[q]] ? fabs((double)a) : 0; });
-    to[e] = sum;
-  }
+struct Among {
+  static constexpr int diagonal = 0;
+  const int           *used;
+  HD double operator()(int own, int other, double a) const { return own != other && used[other] ? fabs(a) : 0; }
 };
 // The node's share of 1' A 1 of its part, couplings with other parts by their absolute values.
-template <class T, int F> struct Energy {
-  box::Symmetric3<T, F> s;
-  const int            *label;
-  double               *to;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
-  {
-    const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
-    double          sum = (double)s.a[e];
-    s.template each<P>(o, [&](T a, ptrdiff_t q) {
-      sum += label[q] == label[e] ? (double)a : label[q] ? fabs((double)a) : 0;
-    });
-    to[e] = sum;
-  }
+struct Energy {
+  static constexpr int diagonal = 1;
+  HD double            operator()(int own, int other, double a) const { return own == other ? a : other ? fabs(a) : 0; }
 };
+template <class T, class Weight>
+void sum_rows(const Level<T> &l, const Buffer<int> &label, const Weight &weight, Buffer<double> &to)
+{
+  with_operator(l, [&](auto s) {
+    box::for_nodes(l.exec, l.layout, l.own, SumRow<T, decltype(s)::kept, Weight>{s, label.data(), weight, to.data()});
+  });
+}
 // The same of the Schur complement, at a black node: eliminating the red ones beside it takes away.
 template <class T> struct EnergySchur {
   box::Symmetric3<T, box::star_forward> s;
@@ -181,7 +177,7 @@ std::vector<double> sums_of(const Level<T> &l, const Comm &comm, Groups &groups,
   return sums;
 }
 
-// The parts among the components: used[c] is the part's number, or 0. Returns how many there are.
+// The parts among the components: used[c] is the part's number, or 0. Returns how many on_device are.
 template <class T>
 int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<int> &label, std::vector<int> &used)
 {
@@ -192,9 +188,7 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
   std::vector<double> nodes(used.size(), 0), among;
   for (int c = 1; c <= total; ++c) nodes[(size_t)c] = groups.size(c);
   sum_over(comm, l.shared, nodes);
-  with_operator(l, [&](auto s) {
-    box::for_nodes(l.exec, l.layout, l.own, Ties<T, decltype(s)::kept>{s, label.data(), field.data()});
-  });
+  sum_rows(l, label, Ties(), field);
   const std::vector<double> centre = sums_of(l, comm, groups, l.a.data()),
                             ties   = sums_of(l, comm, groups, (const double *)field.data());
   double                    largest = 0;
@@ -203,11 +197,8 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
     used[c] = nodes[c] >= 2 && ties[c] <= tuning::loose_component * centre[c];
   }
   if (lines) {
-    const Buffer<int> there = copy_to(l.exec.space, used);
-    with_operator(l, [&](auto s) {
-      box::for_nodes(l.exec, l.layout, l.own,
-                     Among<T, decltype(s)::kept>{s, label.data(), there.data(), field.data()});
-    });
+    const Buffer<int> on_device = copy_to(l.exec.space, used);
+    sum_rows(l, label, Among{on_device.data()}, field);
     among = sums_of(l, comm, groups, (const double *)field.data());
   }
   int count = 0, islands = 0;
@@ -280,19 +271,16 @@ template <class T> void Parts::setup(const Level<T> &l, const Comm &comm, double
   std::vector<int> used((size_t)total + 1, 0);
   count_ = choose_parts(l, comm, lines, label, used);
   if (!count_) return;
-  const Buffer<int> there = copy_to(l.exec.space, used);
+  const Buffer<int> on_device = copy_to(l.exec.space, used);
   Buffer<double>    field(n);
-  for_each(l.exec, (int)n.n, Relabel{there.data(), label.data()});
+  for_each(l.exec, (int)n.n, Relabel{on_device.data(), label.data()});
   label_.resize(n);
   box::for_nodes(l.exec, l.layout, l.own, Smoothed{label.data(), label_.data(), l.layout.half, l.schur});
   groups_.list(l, label_, count_);
   if (l.schur)
     box::for_nodes(l.exec, l.layout, l.own,
                    EnergySchur<T>{view<box::star_forward>(l), l.alive.data(), label.data(), field.data()});
-  else
-    with_operator(l, [&](auto s) {
-      box::for_nodes(l.exec, l.layout, l.own, Energy<T, decltype(s)::kept>{s, label.data(), field.data()});
-    });
+  else sum_rows(l, label, Energy(), field);
   std::vector<double> inverse = sums_of(l, comm, groups_, (const double *)field.data());
   const std::vector<double> scale    = sums_of(l, comm, groups_, l.a.data());
   const double              rounding = sizeof(T) == 8 ? 1e-13 : 2e-7;
@@ -308,7 +296,7 @@ template <class T> void Parts::project(const Level<T> &l, const Comm &comm, cons
   if (!l.shared) {
     std::vector<double> sums((size_t)count_ + 1);
     copy(value_.data(), l.exec.space, sums.data(), Space::host, sums.size());
-    MPI_Allreduce(MPI_IN_PLACE, sums.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, comm);
+    sum_over(comm, l.shared, sums);
     copy(sums.data(), Space::host, value_.data(), l.exec.space, sums.size());
   }
   for_each(l.exec, count_ + 1, Divide{inverse_.data(), value_.data()});

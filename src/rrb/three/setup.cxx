@@ -25,8 +25,8 @@ constexpr int short_direction = 4;
 // Coefficients and the residuals that belong to them must stay in the range of a number, products of two of them, too.
 template <class T> bool in_range(double largest)
 {
-  const double most = sizeof(T) == 8 ? 1e140 : 1e15;
-  return largest == 0 || (largest > 1 / most && largest < most);
+  const double limit = sizeof(T) == 8 ? 1e140 : 1e15;
+  return largest == 0 || (largest > 1 / limit && largest < limit);
 }
 
 int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
@@ -240,61 +240,29 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
     if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
       f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
   cycle_ = params_.cycle != Cycle::automatic ? params_.cycle : kinds_[0].jumps > jumps_some ? Cycle::w : Cycle::v;
-  const Failure last = invert();
-  failure.failed     = last.failed;
-  failure.not_finite = last.not_finite;
-  failure.grid       = last.grid;
-  std::copy(last.node, last.node + 3, failure.node);
+  invert(failure);
   return failure;
 }
 
-// The node of the last grid whose pivot is the least, relative to its diagonal entry.
-template <class T> void Hierarchy<T>::name_pivot(std::vector<double> &dense, Failure &failure) const
+// The operator of the last grid, as ExactSolver takes it: node (i, j, k) is row i + n[0] (j + n[1] k).
+template <class T> static std::vector<double> dense_operator(const Level<T> &l)
 {
-  const size_t        n = (size_t)levels_.back().nodes();
-  std::vector<double> diagonal(n);
-  double              least = 0;
-  size_t              at    = 0;
-  for (size_t p = 0; p < n; ++p) diagonal[p] = dense[p * n + p];
-  for (size_t p = 0; p < n; ++p) {
-    const double pivot = dense[p * n + p];
-    if (diagonal[p] > 0 && pivot / diagonal[p] < least) least = pivot / diagonal[p], at = p;
-    if (!(pivot > 0)) continue;
-    for (size_t q = p + 1; q < n; ++q) {
-      const double share = dense[q * n + p] / pivot;
-      for (size_t r = p + 1; share != 0 && r < n; ++r) dense[q * n + r] -= share * dense[p * n + r];
-    }
-  }
-  name_node(levels_, levels_.size() - 1, (double)at + 1, failure.node);
-}
-
-// The pseudo-inverse of the last grid's operator.
-template <class T> Failure Hierarchy<T>::invert()
-{
-  Level<T>              &l = levels_.back();
-  Failure                failure;
-  const ptrdiff_t        plane = (ptrdiff_t)l.layout.size();
-  std::vector<T>         a((size_t)plane * (1 + (l.star ? box::star_forward : box::box_forward)));
-  std::vector<uint8_t>   alive((size_t)plane);
-  std::vector<ptrdiff_t> places, number((size_t)plane, -1);
-  copy(l.a.data(), exec_.space, a.data(), Space::host, a.size());
-  copy(l.alive.data(), exec_.space, alive.data(), Space::host, alive.size());
-  for (int k = 0; k < l.n[2]; ++k)
-    for (int j = 0; j < l.n[1]; ++j)
-      for (int i = 0; i < l.n[0]; ++i) {
-        number[(size_t)l.layout.at(i, j, k)] = (ptrdiff_t)places.size();
-        places.push_back(l.layout.at(i, j, k));
-      }
-  const size_t        n = places.size();
+  const ptrdiff_t      plane = (ptrdiff_t)l.layout.size();
+  std::vector<T>       a((size_t)plane * (1 + (l.star ? box::star_forward : box::box_forward)));
+  std::vector<uint8_t> alive((size_t)plane);
+  copy(l.a.data(), l.exec.space, a.data(), Space::host, a.size());
+  copy(l.alive.data(), l.exec.space, alive.data(), Space::host, alive.size());
+  const size_t        n = (size_t)l.nodes();
   std::vector<double> dense(n * n);
   const auto          wrap = [&](int i, int d) {
     return i >= 0 && i < l.n[d] ? i : (l.periodic[d] ? (i + l.n[d]) % l.n[d] : -1);
   };
+  const auto row = [&](int i, int j, int k) { return (size_t)i + (size_t)l.n[0] * ((size_t)j + (size_t)l.n[1] * k); };
   for (int k = 0; k < l.n[2]; ++k)
     for (int j = 0; j < l.n[1]; ++j)
       for (int i = 0; i < l.n[0]; ++i) {
         const ptrdiff_t e = l.layout.at(i, j, k);
-        const size_t    p = (size_t)number[(size_t)e];
+        const size_t    p = row(i, j, k);
         dense[p * n + p] += a[(size_t)e] > 0 ? a[(size_t)e] : 0;
         box::unroll3<0, box::box_forward>([&](auto m) {
           constexpr int M = decltype(m)::value;
@@ -304,23 +272,53 @@ template <class T> Failure Hierarchy<T>::invert()
           if (to[0] < 0 || to[1] < 0 || to[2] < 0) return;
           const ptrdiff_t f = l.layout.at(to[0], to[1], to[2]);
           if (!alive[(size_t)e] || !alive[(size_t)f]) return;
-          const size_t q = (size_t)number[(size_t)f];
+          const size_t q = row(to[0], to[1], to[2]);
           const double v = a[(size_t)((M + 1) * plane + e)];
           dense[p * n + q] += v, dense[q * n + p] += v;
         });
       }
-  exact_.place(exec_, comm_, (int)n, false);
-  std::vector<double> operator_ = dense;
-  double              negative;
-  const auto          result = exact_.invert(exec_, dense, negative);
+  return dense;
+}
+
+// The node of the last grid whose pivot is the least, relative to its diagonal entry.
+template <class T> void Hierarchy<T>::name_pivot(Failure &failure) const
+{
+  const size_t        n     = (size_t)levels_.back().nodes();
+  std::vector<double> dense = dense_operator(levels_.back()), diagonal(n);
+  double              least = 0;
+  size_t              at    = 0;
+  for (size_t p = 0; p < n; ++p) diagonal[p] = dense[p * n + p];
+  for (size_t p = 0; p < n; ++p) {
+    const double pivot = dense[p * n + p];
+    if (diagonal[p] > 0 && pivot / diagonal[p] < least) least = pivot / diagonal[p], at = p;
+    if (!(pivot > 0)) continue;
+    for (size_t q = p + 1; q < n; ++q) {
+      const double factor = dense[q * n + p] / pivot;
+      for (size_t r = p + 1; factor != 0 && r < n; ++r) dense[q * n + r] -= factor * dense[p * n + r];
+    }
+  }
+  name_node(levels_, levels_.size() - 1, (double)at + 1, failure.node);
+}
+
+// The pseudo-inverse of the last grid's operator.
+template <class T> void Hierarchy<T>::invert(Failure &failure)
+{
+  const Level<T>        &l     = levels_.back();
+  std::vector<double>    dense = dense_operator(l);
+  std::vector<ptrdiff_t> places;
+  double                 negative;
+  for (int k = 0; k < l.n[2]; ++k)
+    for (int j = 0; j < l.n[1]; ++j)
+      for (int i = 0; i < l.n[0]; ++i) places.push_back(l.layout.at(i, j, k));
+  exact_.place(exec_, comm_, (int)places.size(), false);
+  const auto result  = exact_.invert(exec_, dense, negative);
   failure.failed     = result != multigrid::ExactSolver<T>::Result::done;
   failure.not_finite = result == multigrid::ExactSolver<T>::Result::not_finite;
-  if (failure.failed && !failure.not_finite) name_pivot(operator_, failure);
   failure.grid       = last();
-  places_            = copy_to(exec_.space, places);
+  if (failure.failed && !failure.not_finite) name_pivot(failure);
+  places_ = copy_to(exec_.space, places);
   for (auto &f : packed_)
-    if (f.size() != n) f.resize(Extent{n, exec_.space});
-  return failure;
+    if (f.size() != places.size()) f.resize(Extent{places.size(), exec_.space});
 }
 
 template <class T> std::vector<GridReport> Hierarchy<T>::report() const
@@ -356,7 +354,7 @@ template <class T> double Hierarchy<T>::flops() const
   for (size_t k = 0; k < levels_.size(); ++k) {
     const Level<T> &l        = levels_[k];
     const double    products = 2. * l.degree;
-    sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + 2 * 27 / 8.);
+    sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + (l.schur ? 27 : 2 * 27) / 8.);
   }
   return 2 * sum;
 }

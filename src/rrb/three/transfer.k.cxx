@@ -6,7 +6,8 @@ namespace tessera::rrb::three {
 
 namespace {
 
-// b = P' r: for each coarse node 27 weights and residuals, 54 / 8 numbers a fine node; 13 where red nodes have r = 0.
+// b = P' r: for each coarse node 27 weights and residuals, 13 where red nodes have r = 0, if all directions are
+// coarsened.
 template <class T, int STRIDE> struct Restrict {
   const T     *w, *r;
   box::Layout3 fine;
@@ -112,7 +113,7 @@ template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse
                       fine.layout.half,
                       (ptrdiff_t)fine.layout.size()
     },
-                    fine.schur ? 1 : -1);
+                    fine.schur ? black : -1);
   };
   if (fine.step[0] == 2) run(std::integral_constant<int, 2>());
   else run(std::integral_constant<int, 1>());
