@@ -346,7 +346,7 @@ static inline PetscErrorCode FindBorder(Mesh *m)
 
 static inline void MapPoints(Mesh *m, MapKind map, Stream *s)
 {
-  const PetscReal a = Between(s, 1, 6), thin = PetscPowReal(10, -Between(s, 0.5, 2));
+  const PetscReal a = Between(s, 1, 6), exponent = Between(s, 0.5, 2), thin = PetscPowReal(10, map == MAP_RING ? -exponent / 2 : -exponent);
   for (PetscInt p = 0; p < m->n; ++p) {
     PetscReal *const x = m->x + m->dim * p;
     if (map == MAP_LAYER) x[m->dim - 1] = (PetscExpReal(a * x[m->dim - 1]) - 1) / (PetscExpReal(a) - 1);
