@@ -274,25 +274,29 @@ format:
 	@cd $(TOP) && clang-format -i $$(git ls-files 'src/*.[ch]xx' 'src/*.hpp' 'src/*.h' 'include/*.h')
 
 #--- what apt can install --------------------------------------------------------------------------------------------
-# Debian's and Ubuntu's names. Nothing of PETSc is installed beside a PETSc that is there already.
-APT := g++ pkg-config python3 python3-venv libgtest-dev cmake python3-numpy python3-matplotlib python-matplotlib-data python3-h5py python3-tifffile
+# Debian's and Ubuntu's names: what a build needs, and what tests and examples take besides. Nothing of PETSc is
+# installed beside a PETSc that is there already.
+APT       := g++ pkg-config python3
+APT_TESTS := python3-venv libgtest-dev cmake python3-numpy python3-matplotlib python-matplotlib-data python3-h5py python3-tifffile
 ifeq ($(PETSC_CONF)$(PETSC_GIVEN),)
   APT += petsc-dev mpi-default-bin
 endif
 ifneq ($(if $(PETSC_CONF)$(PETSC_GIVEN),$(filter /usr/lib/petscdir/%,$(PETSC_PREFIX)),apt),)
-  APT += python3-petsc4py
+  APT_TESTS += python3-petsc4py
   ifeq ($(wildcard $(PETSC_PREFIX)/share/petsc/examples/src/ksp/ksp/tutorials/ex50.c),)
-    APT += '^libpetsc[0-9.]+-dev-examples$$'
+    APT_TESTS += '^libpetsc[0-9.]+-dev-examples$$'
   endif
 endif
 deps:
 	@command -v dpkg-query >/dev/null || { [ -n '$(PETSC_CONF)' ] || echo "This is no Debian: install PETSc, MPI, a C++17 compiler and Python 3, and set PETSC_DIR"; exit; }; \
-	for p in $(APT); do dpkg-query -W -f '$${Status}' "$$p" 2>/dev/null | grep -q ' installed' || missing+="$${missing:+ }'$$p'"; done; \
-	[ -n "$$missing" ] || exit 0; \
-	line="apt-get update && apt-get install -y --no-install-recommends $$missing"; \
+	missing() { local p; for p; do dpkg-query -W -f '$${Status}' "$$p" 2>/dev/null | grep -q ' installed' || printf " '%s'" "$$p"; done; }; \
+	needed=$$(missing $(APT)) tests=$$(missing $(APT_TESTS)); \
+	[ -n "$$needed$$tests" ] || exit 0; \
+	line="apt-get update && apt-get install -y --no-install-recommends$$needed$$tests"; \
 	if [ $$(id -u) = 0 ]; then echo "Installing what is missing: $$line"; export DEBIAN_FRONTEND=noninteractive; eval "$$line" >$(TOP)/deps.log 2>&1 \
 	  || { tail -n 20 $(TOP)/deps.log; exit 1; }; rm -f $(TOP)/deps.log; \
-	else echo "Missing packages; as root, run:  $$line"; exit 1; fi
+	elif [ -n "$$needed" ]; then echo "Packages are missing. As root, run:  $$line"; exit 1; \
+	else echo "All that a build needs is there. Some tests and examples would be skipped; as root, run:  $$line"; fi
 
 #--- installation ----------------------------------------------------------------------------------------------------
 # The pkg-config file names the PETSc by path, not by `Requires`: the library fits this one only.

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     if (grade != 1) MeshGrade(&mesh, grade);
     PetscCheck(curl == 0 || (curl > 0 && type == MESH_SQUARE && !read), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-curl takes a positive number and maps a square: use it with -mesh square");
     if (curl > 0) MeshCurl(&mesh, curl);
-    PetscCheck(!o.elastic || o.bs == mesh.dim, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-elastic needs an unknown a node for each dimension: -bs %" PetscInt_FMT, mesh.dim);
+    PetscCheck(!o.elastic || o.bs == mesh.dim, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-elastic needs an unknown per node for each dimension: -bs %" PetscInt_FMT, mesh.dim);
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
     dim = mesh.dim;
     PetscCall(MeshDestroy(&mesh));

@@ -153,7 +153,7 @@ int main(int argc, char **argv)
         plan.exec.threads = threads;
         create(plan, n, params);
         fill(plan, device ? there.data() : a.data(), lda, plan.exec.space);
-        const bool slow = device && (name == "row" || name == "column"); // three launches a row
+        const bool slow = device && (name == "row" || name == "column"); // three launches per row
         r.sweeps = slow ? 2 : sweeps;
         // A lower bound that rows end at, and not zero: on the host columns of zeros are left out.
         const std::vector<double> low((size_t)plan.panels.padded(), -0.05 / n), high(low.size(), 1e300);

@@ -421,7 +421,7 @@ def write(name, x, a):
 
 
 def make(kind, nodes, seed):
-    """x, matrix, unknowns a node; nodes in random order"""
+    """x, matrix, unknowns per node; nodes in random order"""
     rng = np.random.default_rng([seed, sum(map(ord, kind))])
     x, a, bs = KINDS[kind](nodes, rng)
     order = rng.permutation(len(x))

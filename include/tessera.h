@@ -172,7 +172,7 @@ PETSC_EXTERN const char *const SNESVIPMGCycles[];
   SNESVIPMGLevelsType - what the coarse grids of multigrid with bounds are made from
 
   Values:
-+ `SNES_VIPMG_LEVELS_AUTO` - the grid of a `DMDA` of one unknown a node where there is one, else a tree
++ `SNES_VIPMG_LEVELS_AUTO` - the grid of a `DMDA` of one unknown per node where there is one, else a tree
 . `SNES_VIPMG_LEVELS_BOX`  - the grid of a `DMDA`
 - `SNES_VIPMG_LEVELS_TREE` - an adaptive tree over the coordinates of the nodes
 

@@ -41,7 +41,7 @@ typedef struct {
   PetscReal          usual; /* iterations for 1e-6 that the trial expects of the usual choice; 0: there was none */
   PetscReal          expected;      /* of the choice in use; 0: there was no trial */
   PetscReal          leaps;         /* share of the nodes where coefficients leap by orders of magnitude */
-  PetscReal          moved;         /* bytes an unknown that an application moves, by a model */
+  PetscReal          moved;         /* bytes per unknown that an application moves, by a model */
   PetscReal          asymmetry;     /* largest |a_ij - a_ji| over the largest diagonal entry */
   PetscReal deficit; /* negative row sums that are left out of the factors: the largest over the diagonal entry */
 } PCRRBChoice;
@@ -81,8 +81,8 @@ S*/
 typedef struct {
   PetscBool schur;    /* conjugate gradients on the Schur complement of the red nodes; else on the whole system */
   PetscBool flexible; /* as the cycle is not linear */
-  PetscReal moved;    /* on the Schur complement: bytes an unknown that an iteration moves, by a model; else 0 */
-  PetscReal vectors;  /* on a device: bytes an unknown of its vectors, which stay from solve to solve; else 0 */
+  PetscReal moved;    /* on the Schur complement: bytes per unknown that an iteration moves, by a model; else 0 */
+  PetscReal vectors;  /* on a device: bytes per unknown of its vectors, which stay from solve to solve; else 0 */
 } KSPRRBInfo;
 
 /*S

@@ -227,7 +227,7 @@ static inline PetscReal Gradients(const Mesh *m, PetscInt element, PetscReal g[4
 }
 
 typedef struct {
-  PetscInt  bs;         /* unknowns a node: copies of the Laplacian that are coupled, unless elastic */
+  PetscInt  bs;         /* unknowns per node: copies of the Laplacian that are coupled, unless elastic */
   PetscBool elastic;    /* plane strain, or three dimensions */
   PetscBool neumann;    /* no Dirichlet rows */
   PetscBool eliminate;  /* Dirichlet rows are left coupled on one side */

@@ -165,7 +165,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) PetscCall(Try(cases[c], 24, 17, 1, NULL));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "one unknown, then seven unknowns a node:\n"));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "one unknown, then seven unknowns per node:\n"));
   PetscCall(Try("good", 1, 1, 1, NULL));
   PetscCall(Try("good", 24, 17, 7, NULL));
   PetscCall(Try("identity", 300, 300, 1, NULL));

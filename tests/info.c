@@ -141,7 +141,7 @@ static PetscErrorCode CheckGrids(PC pc, const Model *m)
   else PetscCall(Says("  view: levels", "  %" PetscInt_FMT " x %" PetscInt_FMT " nodes, %" PetscInt_FMT " levels on %" PetscInt_FMT " grids, then %" PetscInt_FMT " nodes exactly\n", nx[0], ny[0], c.levels, grids, info.exact));
   PetscCall(Says("  view: cycle, precision", "  cycle %s", PCRRBCycles[c.cycle]));
   PetscCall(Says("  view: precision", "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n", TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : "", c.quarters));
-  PetscCall(Says("  view: memory and complexity", "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g, grid complexity %.4g; an application moves %.4g bytes an unknown\n", (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns), (double)info.operator_complexity, (double)info.grid_complexity, (double)c.moved));
+  PetscCall(Says("  view: memory and complexity", "  memory %.4g MB, %.4g bytes per unknown; operator complexity %.4g, grid complexity %.4g; an application moves %.4g bytes per unknown\n", (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns), (double)info.operator_complexity, (double)info.grid_complexity, (double)c.moved));
   if (c.usual > 0) PetscCall(Says("  view: trial", "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s", (double)c.usual, c.measures));
   CHECK_ERROR("  no grid of that number", PETSC_ERR_ARG_OUTOFRANGE, "given", PCRRBGetGridInfo(pc, grids, &g));
   PetscFunctionReturn(0);
@@ -275,8 +275,8 @@ static PetscErrorCode TestAuxAMG(void)
   PetscCall(PCAuxAMGGetInfo(pc, &info));
   PetscCall(PCAuxAMGGetGridInfo(pc, 1, &g));
   PetscCall(Look((PetscObject)pc));
-  PetscCall(Says("  view: complexity and memory", "  %" PetscInt_FMT " grids, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", grids, (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns)));
-  PetscCall(Says("  view: grid", "    grid 1: %" PetscInt_FMT " nodes in %" PetscInt_FMT " cells of levels %" PetscInt_FMT " to %" PetscInt_FMT ", %" PetscInt_FMT " hanging vertices, %.1f nodes a row, largest eigenvalue %.3f\n", g.nodes, g.cells, g.coarsest, g.finest, g.hanging, (double)g.row, (double)g.eigenvalue));
+  PetscCall(Says("  view: complexity and memory", "  %" PetscInt_FMT " grids, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes per unknown\n", grids, (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns)));
+  PetscCall(Says("  view: grid", "    grid 1: %" PetscInt_FMT " nodes in %" PetscInt_FMT " cells of levels %" PetscInt_FMT " to %" PetscInt_FMT ", %" PetscInt_FMT " hanging vertices, %.1f nodes per row, largest eigenvalue %.3f\n", g.nodes, g.cells, g.coarsest, g.finest, g.hanging, (double)g.row, (double)g.eigenvalue));
   CHECK_ERROR("  no grid of that number", PETSC_ERR_ARG_OUTOFRANGE, "given", PCAuxAMGGetGridInfo(pc, -1, &g));
   PetscCall(MatScale(A, -1));
   PetscCall(CheckFailed(ksp, pc, A, "not positive definite", PCAuxAMGGetFailure));

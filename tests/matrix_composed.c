@@ -15,7 +15,7 @@ static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const
   return n;
 }
 
-enum { n = 14 }; /* nodes a direction */
+enum { n = 14 }; /* nodes per direction */
 
 /* diagonal times the identity and couplings with the neighbours */
 static PetscErrorCode Grid(PetscScalar diagonal, PetscScalar east, PetscScalar others, Mat *A)

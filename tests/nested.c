@@ -8,7 +8,7 @@ typedef struct {
   const char *name, *options, *prefix;
 } Outer;
 static const Outer outer[] = {{"bjacobi", "-pc_type bjacobi", "sub_"},
-                              {"bjacobi, 3 blocks a process", "-pc_type bjacobi -pc_bjacobi_local_blocks 3", "sub_"},
+                              {"bjacobi, 3 blocks per process", "-pc_type bjacobi -pc_bjacobi_local_blocks 3", "sub_"},
                               {"asm", "-pc_type asm", "sub_"},
                               {"asm, overlap 2", "-pc_type asm -pc_asm_overlap 2 -pc_asm_type basic", "sub_"},
                               {"asm, blocks of the DMDA", "-pc_type asm -pc_asm_dm_subdomains", "sub_"},

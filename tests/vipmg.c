@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on published obstacle problems: cycles, energies and active sets against the reference values.\n\n"
-                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|wind   -n nodes a direction   -most cycles   -energy e -active a -tolerance t\n\n";
+                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|wind   -n nodes per direction   -most cycles   -energy e -active a -tolerance t\n\n";
 /*
   ball    obstacle problem of a hemisphere on (-2,2)^2 with its exact solution (PETSc's snes/tutorials/ex9.c)
   spiral  Graeser and Kornhuber, J. Comput. Math. 27 (2009), section 7.1.1

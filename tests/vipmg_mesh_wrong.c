@@ -1,6 +1,6 @@
 static char help[] = "What SNES vipmg says to wrong input on meshes, and that right input of the same kind is solved.\n\n";
 /*
-  A square of n x n nodes, two triangles in each cell, bs unknowns a node: -Laplace of each, and between those of a node a coupling that
+  A square of n x n nodes, two triangles in each cell, bs unknowns per node: -Laplace of each, and between those of a node a coupling that
   makes the directions unequal. Nodes on the left and right are rows of the identity, unless the body is free.
 */
 #include "tessera.h"
@@ -22,7 +22,7 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
 }
 
 typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, SAMEPLACE, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
-static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns a node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown a node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
+static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns per node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown per node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
 
 typedef struct {
   Case     kind;

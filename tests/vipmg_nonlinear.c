@@ -1,7 +1,7 @@
 static char help[] =
   "SNES vipmg on nonlinear and rough problems beside PETSc's vinewtonrsls with a direct solver: both converge to the "
   "same\n"
-  "solution.\n\n  -problem surface|power|ice   -n nodes a direction   -dim d   -most its   -cycles c   -count c -seed s\n"
+  "solution.\n\n  -problem surface|power|ice   -n nodes per direction   -dim d   -most its   -cycles c   -count c -seed s\n"
   "  -random: of all kinds but ice, drawn by their seeds; -scale s: on grids s times as fine\n\n";
 /*
   surface  minimal surface over an obstacle: a disc of radius 1/2 under the paraboloid -steep (r^2 - 1/16)

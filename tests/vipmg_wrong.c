@@ -16,7 +16,7 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
 }
 
 typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM } Case;
-static const char *const names[] = {"nothing wrong", "lower above upper", "a bound is not a number", "no bounds", "two unknowns a node", "no DMDA", "asymmetric", "data on the edge outside the bounds", "indefinite", "negative diagonal",
+static const char *const names[] = {"nothing wrong", "lower above upper", "a bound is not a number", "no bounds", "two unknowns per node", "no DMDA", "asymmetric", "data on the edge outside the bounds", "indefinite", "negative diagonal",
                                     "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbors", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity"};
 typedef struct {
   Case     kind;
@@ -44,7 +44,7 @@ static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *ctx)
   PetscCall(VecGetSize(X, &N));
   PetscCall(VecGetArrayRead(L, &u));
   PetscCall(VecGetArray(F, &f));
-  if (N > n * n) PetscCall(VecSet(F, 0)); /* two unknowns a node: the Jacobian has no entries */
+  if (N > n * n) PetscCall(VecSet(F, 0)); /* two unknowns per node: the Jacobian has no entries */
   else
     for (PetscInt j = ys; j < ys + ym; ++j)
       for (PetscInt i = xs; i < xs + xm; ++i, ++at) {

@@ -1,5 +1,5 @@
 static char help[] = "Solves the system of a matrix file on a mesh of which only the coordinates of the nodes are known.\n\
-  -matrix FILE       matrix in PETSc's binary format, -bs unknowns a node (default 1)\n\
+  -matrix FILE       matrix in PETSc's binary format, -bs unknowns per node (default 1)\n\
   -coordinates FILE  file.h5:/path, or a Vec in PETSc's binary format; nodes in the order of the matrix\n\
   -rhs FILE          right-hand side; default: ones\n\
   -output FILE       the solution as a Vec in PETSc's binary format\n\n";
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-bs", &bs, NULL));
-  PetscCheck(bs >= 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-bs is the number of unknowns a node, 1 or more: it is %" PetscInt_FMT, bs);
+  PetscCheck(bs >= 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-bs is the number of unknowns per node, 1 or more: it is %" PetscInt_FMT, bs);
   PetscCall(Open("-matrix", &viewer));
   PetscCall(PetscOptionsHasHelp(NULL, &wants_help));
   if (!viewer && wants_help) { /* PETSc has printed it */

@@ -1,7 +1,7 @@
 static char help[] = "Oxygen in tissue between vessels: an obstacle problem in three dimensions, after Crank and Gupta, IMA J. Appl. Math. 10 (1972).\n\n"
                      "  -Laplace c + m >= 0,  c >= 0,  one of both an equality,  c = 1 in the vessels,  no flux through the sides of the cube\n\n"
                      "Tissue consumes oxygen at the rate m while there is any. Where vessels are too far away there is none: the contact set.\n\n"
-                     "  -n nodes a direction   -consumption m   -vessels k   -radius r   -slab: one vessel, the side x = 0\n"
+                     "  -n nodes per direction   -consumption m   -vessels k   -radius r   -slab: one vessel, the side x = 0\n"
                      "  -output f              f.h5: the concentration, for ParaView f.xmf; else a PETSc vector\n"
                      "  -most c                fail above c cycles\n"
                      "  -dm_vec_type cuda -dm_mat_type aijcusparse    on a device, where PETSc has CUDA\n\n";

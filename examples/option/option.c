@@ -154,7 +154,7 @@ int main(int argc, char **argv)
   given = 16;
   PetscCall(PetscOptionsGetRealArray(NULL, NULL, "-expect", expect, &given, &set));
   if (set) expected = given;
-  PetscCheck(o.n[0] >= 5 && steps > 3 && (!o.heston || o.n[1] >= 5), PETSC_COMM_WORLD, PETSC_ERR_USER, "at least 5 nodes a direction and 4 steps");
+  PetscCheck(o.n[0] >= 5 && steps > 3 && (!o.heston || o.n[1] >= 5), PETSC_COMM_WORLD, PETSC_ERR_USER, "at least 5 nodes per direction and 4 steps");
   PetscCheck(o.v0 >= 0 && o.v0 <= 1, PETSC_COMM_WORLD, PETSC_ERR_USER, "the variance -v0 is between 0 and 1, the end of the grid");
   if (o.heston) {
     o.lo[0] = 0, o.h[0] = 4 * o.K / (o.n[0] - 1);
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
     PetscCall(PetscFPrintf(PETSC_COMM_WORLD, out, "%g %g\n", (double)((step < 4 ? (step + 1) * 0.5 : step - 1) * dt), (double)Price(&o, PetscMax(0, i - 1))));
   }
   if (out) PetscCall(PetscFClose(PETSC_COMM_WORLD, out));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " x %" PetscInt_FMT " nodes, %" PetscInt_FMT " steps, %.2f linear iterations a step, at most %" PetscInt_FMT "\n", o.n[0], o.n[1], steps, (double)all / steps, worst));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " x %" PetscInt_FMT " nodes, %" PetscInt_FMT " steps, %.2f linear iterations per step, at most %" PetscInt_FMT "\n", o.n[0], o.n[1], steps, (double)all / steps, worst));
   PetscCall(VecGetArrayRead(here, &v));
   PetscInt wrong = 0;
   for (PetscInt k = 0; k < count; ++k) {

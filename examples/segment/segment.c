@@ -5,7 +5,7 @@ static char help[] = "Segmentation of a picture by a level set with a constraint
                      "  -image f            n x n intensities in [0, 1]: HDF5 (dataset image) or a PETSc vector; ./image makes both of a PNG\n"
                      "  -circle x,y,r       the first contour, in units of the picture        -inside x,y,r  a disc that is inside\n"
                      "  -steps s  -time T   -K k  -eps e   -unit w   lengths of |grad I| are 1/w of the picture   -blur s  pixels\n"
-                     "  -progress p         a line every p steps                              -most c  fail above c cycles a step\n"
+                     "  -progress p         a line every p steps                              -most c  fail above c cycles per step\n"
                      "  -output f           f.h5: picture, bound and u, for ParaView f.xmf; else the last u as a PETSc vector\n"
                      "  -frames p           HDF5: u every p steps\n"
                      "  -dm_vec_type cuda -dm_mat_type aijcusparse    on a device, where PETSc has CUDA\n\n";
@@ -458,7 +458,7 @@ int main(int argc, char **argv)
   }
   PetscCall(PetscTime(&end));
   processor = clock() - processor;
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT "^2 pixels, %" PetscInt_FMT " steps: solving took %.3f s of %.3f s (processor time %.3f s), %.2f linear iterations a step, at most %" PetscInt_FMT "\n", s.n, steps, solving, end - begin, (double)processor / CLOCKS_PER_SEC, (double)all / steps, worst));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT "^2 pixels, %" PetscInt_FMT " steps: solving took %.3f s of %.3f s (processor time %.3f s), %.2f linear iterations per step, at most %" PetscInt_FMT "\n", s.n, steps, solving, end - begin, (double)processor / CLOCKS_PER_SEC, (double)all / steps, worst));
   PetscCheck(!most || worst <= most, PETSC_COMM_WORLD, PETSC_ERR_NOT_CONVERGED, "%" PetscInt_FMT " linear iterations in a step, more than -most %" PetscInt_FMT, worst, most);
   if (output) PetscCall(OutputClose(&out, s.n, u));
   for (Vec *w[] = {&u, &lower, &v, &picture, &s.b, &s.g, &s.local_g, &natural, NULL}, **p = w; *p; ++p) PetscCall(VecDestroy(*p));

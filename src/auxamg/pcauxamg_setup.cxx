@@ -40,7 +40,7 @@ static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
     *bs = k;
   }
   PetscCheck(*bs >= 1 && *bs <= 6, comm, PETSC_ERR_SUP,
-             "PC auxamg works with 1 to 6 unknowns a node: here are %" PetscInt_FMT
+             "PC auxamg works with 1 to 6 unknowns per node: here are %" PetscInt_FMT
              " (the matrix' block size, or rows by points of PCSetCoordinates()). Use it on the fields through "
              "-pc_type fieldsplit",
              *bs);

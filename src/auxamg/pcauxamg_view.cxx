@@ -81,7 +81,7 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(
     viewer,
     "  %" PetscInt_FMT
-    " grid%s, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n",
+    " grid%s, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes per unknown\n",
     info.grids, info.grids > 1 ? "s" : "", (double)info.operator_complexity, (double)info.grid_complexity,
     (double)info.bytes * 1e-6, (double)(info.bytes / PetscMax(info.unknowns, 1))));
   for (PetscInt k = 0; k < info.grids; ++k) {
@@ -91,10 +91,10 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
       PetscCall(PetscViewerASCIIPrintf(viewer,
                                        "    grid %" PetscInt_FMT ": %" PetscInt_FMT " nodes in %" PetscInt_FMT
                                        " cells of levels %" PetscInt_FMT " to %" PetscInt_FMT ", %" PetscInt_FMT
-                                       " hanging vertices, %.1f nodes a row%s\n",
+                                       " hanging vertices, %.1f nodes per row%s\n",
                                        k, g.nodes, g.cells, g.coarsest, g.finest, g.hanging, (double)g.row, by));
     else
-      PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %" PetscInt_FMT " nodes, %.1f nodes a row%s\n", g.nodes,
+      PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %" PetscInt_FMT " nodes, %.1f nodes per row%s\n", g.nodes,
                                        (double)g.row, by));
   }
   PetscCall(PetscViewerASCIIPrintf(

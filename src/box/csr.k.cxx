@@ -16,7 +16,7 @@ using csr::rows_of;
 
 // The nodes of a tile. Their rows and those around them are put in order in a block's scratch, by direction; then a
 // coupling is made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an
-// entry and 4 B a row; rows beside a tile come from the cache), 24 B a node are written for 5 points and 40 for 9,
+// entry and 4 B per row; rows beside a tile come from the cache), 24 B per node are written for 5 points and 40 for 9,
 // and a flag.
 template <class Index, bool NINE> struct ReadKernel {
   // a warp has nodes of one line

@@ -36,7 +36,7 @@ template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kern
   forall(exec, {0, (int)n, 0, 1}, kernel);
 }
 
-// 32 B a coupling, 32 B a node
+// 32 B a coupling, 32 B per node
 template <class V> struct SubtractKernel {
   Numbering        at;
   const ptrdiff_t *nodes, *start, *dirichlet;

@@ -208,7 +208,7 @@ template <int S, int NINE, bool MADE> struct StoreNode {
 };
 
 // The same with the weights of o, over the o nodes: they are kept in single precision alone, and in double precision
-// handed on by the block's memory, as writing and reading them would take 34 or 42 B a node of A, by its points.
+// handed on by the block's memory, as writing and reading them would take 34 or 42 B per node of A, by its points.
 template <int S, int NINE> struct StoreTile {
   static constexpr int     blocks = StoreNode<S, NINE, true>::blocks;
   StoreNode<S, NINE, true> nodes;

@@ -21,7 +21,7 @@ template <int D> HD constexpr int star_place(int k)
   #define READ_ANY
 #endif
 
-// A row: 12 B an entry with 32-bit indices, 4 B for the row's end; 8 B a coefficient and a flag are written.
+// A row: 12 B per entry with 32-bit indices, 4 B for the row's end; 8 B a coefficient and a flag are written.
 template <int D, bool Box, class T, class Index> struct ReadRow {
   RowsOf<Index> A;
   Box3          own;

@@ -4,7 +4,7 @@
 //   e[0..3]  at a and b: the straight couplings W E S N (to o and c);  at o: the diagonal ones SW SE NW NE (to c)
 //   g[0..3]  at a: the diagonal couplings SW SE NW NE (to b); 9-point operators only
 //   c        the diagonal
-// that is 3 numbers a node for 5 points and 5 for 9 points. Couplings to nodes outside the grid are zero.
+// that is 3 numbers per node for 5 points and 5 for 9 points. Couplings to nodes outside the grid are zero.
 #pragma once
 #include "box/halo.hpp"
 
@@ -124,7 +124,7 @@ HD inline V couplings(const StencilView<T> &A, const View<V> &x, ptrdiff_t p)
 // ascending order.
 double stencil_add_line(Stencil &s, const Box &box, int y, const double *const w[9], int present);
 
-// y = A x on the owned nodes, all four quarters; x has its ghost nodes. 9-point: 5 coefficients, x and y, 56 B a node.
+// y = A x on the owned nodes, all four quarters; x has its ghost nodes. 9 points: 5 numbers, x and y, 56 B per node.
 template <class T>
 void stencil_apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y);
 

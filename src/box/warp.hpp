@@ -407,7 +407,7 @@ template <class Kernel> void forall_warps(const Box &box, int columns, const Ker
   #endif
 }
 
-// A warp a row.
+// A warp per row.
 template <class Kernel> void forall_rows(const Box &box, int columns, const Kernel &kernel)
 {
   if (box.empty()) return;

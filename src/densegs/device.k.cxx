@@ -98,7 +98,7 @@ template <class T> struct Ahead {
   }
 };
 
-// Several panels a block, or a random order.
+// Several panels per block, or a random order.
 template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sweeps(Job<T> job)
 {
   extern __shared__ __align__(16) char memory[];

@@ -7,7 +7,7 @@ namespace tessera::lcp {
 
 namespace {
 
-// 16 bytes an entry, those that are read in columns of A.
+// 16 bytes per entry, those that are read in columns of A.
 struct Gather {
   const double *a;
   ptrdiff_t     lda;

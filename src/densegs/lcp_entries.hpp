@@ -22,7 +22,7 @@ struct Entries {
 void multiply_entries(const Entries &a, int n, const double *x, double *w);   // w += A x
 void transposed_entries(const Entries &a, int n, const double *y, double *w); // w := A'y
 
-// Gauss-Seidel in this order, w = A x + q following x. 24 bytes an entry.
+// Gauss-Seidel in this order, w = A x + q following x. 24 bytes per entry.
 void sweep_entries(const Entries &a, const std::vector<double> &diagonal, const std::vector<int> &order, double omega,
                    const double *lower, const double *upper, double *x, double *w);
 

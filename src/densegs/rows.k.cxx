@@ -9,7 +9,7 @@ namespace tessera::densegs {
 
 namespace {
 
-// 16 bytes an unknown
+// 16 bytes per unknown
 struct Load {
   const double *from;
   double       *to, factor;

@@ -26,7 +26,7 @@ struct Card {
 #endif
 };
 
-// One piece a process, made at the first call and kept: others may have it open until the very end.
+// One piece per process, made at the first call and kept: others may have it open until the very end.
 constexpr size_t arena_size = (size_t)64 << 20;
 struct Other {
   Card      card;

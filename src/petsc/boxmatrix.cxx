@@ -78,8 +78,8 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
   PetscCall(
     DMDAGetInfo(da, &dim, &n[0], &n[1], &n[2], &p[0], &p[1], &p[2], &dof, nullptr, &b[0], &b[1], &b[2], nullptr));
   PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
-             "%s works with one unknown a node: this DMDA has %" PetscInt_FMT
-             " degrees of freedom a node. Use -snes_type vinewtonrsls",
+             "%s works with one unknown per node: this DMDA has %" PetscInt_FMT
+             " degrees of freedom per node. Use -snes_type vinewtonrsls",
              who, dof);
   PetscCall(DMDAGetOwnershipRanges(da, &l[0], dim > 1 ? &l[1] : nullptr, dim > 2 ? &l[2] : nullptr));
   grid.dimension = (int)dim;

@@ -31,10 +31,10 @@ class BoxMatrix {
 public:
   ~BoxMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
-  // Has one of them a DMDA of one unknown a node?
+  // Has one of them a DMDA of one unknown per node?
   static PetscErrorCode Has(DM dm, Vec X, Mat J, bool *has);
   // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid
-  // of one unknown a node. `who`: the solver's name in messages.
+  // of one unknown per node. `who`: the solver's name in messages.
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);
   // The grid of n[0] x n[1] x n[2] nodes, whose node (i, j, k) is row i + n[0] (j + n[1] k) of A; the message for other
   // sizes names the option that said so. Processes have whole planes.

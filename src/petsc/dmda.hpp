@@ -41,7 +41,7 @@ public:
   ~GridMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
   // The grid of pc's DMDA, or nx x ny nodes in natural numbering where nx > 0, or what the couplings of the rows
-  // tell. Refuses what is not a 2D grid with one unknown a node that fits the matrix, naming what was found and what
+  // tell. Refuses what is not a 2D grid with one unknown per node that fits the matrix, naming what was found and what
   // to do.
   PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny);
   const Grid    &grid() const { return grid_; }

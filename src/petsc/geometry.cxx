@@ -116,7 +116,7 @@ PetscErrorCode FromDMDA(const NodesOf &of, DM dm, Coordinates *found)
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
              "%s: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT
              " x %" PetscInt_FMT ", %" PetscInt_FMT
-             " degrees of freedom a node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT
+             " degrees of freedom per node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT
              " to the matrix", of.who,
              size[0], size[1], size[2], dof, dof);
   PetscCall(DMGetCoordinates(dm, &x));

@@ -33,7 +33,7 @@ PetscErrorCode Set(PC pc, PetscInt dim, PetscInt n, PetscReal *x)
   PetscFunctionBegin;
   PetscCall(Find(pc, &kept));
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PCSetCoordinates() gave %" PetscInt_FMT " coordinates a node, and there are to be 1, 2 or 3", dim);
+             "PCSetCoordinates() gave %" PetscInt_FMT " coordinates per node, and there are to be 1, 2 or 3", dim);
   const size_t all = (size_t)(dim * n);
   kept->given.dim  = dim;
   kept->given.from = "PCSetCoordinates()";

@@ -9,7 +9,7 @@ struct NodesFile {
   PetscObject solver = nullptr; // on its processes
   const char *who = "", *what = "";            // begins messages; what the numbers are
   PetscInt    n = 0, all = 0, bs = 1;          // nodes of this process and of all; unknowns of each
-  PetscInt    min = 1, max = 3;                // numbers a node may have
+  PetscInt    min = 1, max = 3;                // numbers per node may have
 };
 
 // `file.h5:/path`, or a Vec in PETSc's binary format: as many numbers for each node, in the order of the matrix' rows.

@@ -296,9 +296,9 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
     PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", info.flexible ? "flexible" : "plain",
                            info.schur ? "the Schur complement of the red nodes (half of the unknowns)" : whole));
   if (info.moved > 0)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", (double)info.moved));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes per unknown\n", (double)info.moved));
   if (info.vectors > 0)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors of CG %.3g bytes an unknown, and 8 while it solves\n",
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors of CG %.3g bytes per unknown, and 8 while it solves\n",
                                      (double)info.vectors));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -232,7 +232,7 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
    Level: intermediate
 
    Notes:
-   The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions of the
+   The grid is the solver's or the matrix's `DMDA`, with one unknown per node, of any size; periodic directions of the
    plane need an even size. Without one it is what `PCRRBSetGrid()` or `PCRRBSetGrid3d()` says, or in the plane it is
    found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on the matrices of
    `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not from the

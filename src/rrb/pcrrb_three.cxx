@@ -98,8 +98,8 @@ static PetscErrorCode FindGrid(PC pc, GridDescription &grid)
     PetscCall(DMDAGetInfo(da, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &dof, nullptr, nullptr,
                           nullptr, nullptr, nullptr));
     PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
-               "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT
-               " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
+               "PC rrb works with one unknown per node: this DMDA has %" PetscInt_FMT
+               " degrees of freedom per node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
                dof);
     PetscCall(MatCreateVecs(pc->pmat, &v, nullptr));
     const PetscErrorCode ierr = BoxMatrix::Describe((PetscObject)pc, "PC rrb", da, v, pc->pmat, grid);
@@ -348,7 +348,7 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s\n",
                                    TesseraPrecisions[t.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE],
                                    BackendOf(t.exec.space) == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; grid complexity %.4g\n",
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes per unknown; grid complexity %.4g\n",
                                    (double)bytes * 1e-6, (double)(bytes / unknowns), (double)(nodes / unknowns)));
   for (size_t k = 0; k < grids.size(); ++k) {
     const auto &g = grids[k];

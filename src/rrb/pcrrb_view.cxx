@@ -163,8 +163,8 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
                                      : tessera::Halo::gpu_aware ? "through MPI"
                                                                 : "through the host"));
   PetscCall(PetscViewerASCIIPrintf(viewer,
-                                   "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g, grid complexity "
-                                   "%.4g; an application moves %.4g bytes an unknown\n",
+                                   "  memory %.4g MB, %.4g bytes per unknown; operator complexity %.4g, "
+                                   "grid complexity %.4g; an application moves %.4g bytes per unknown\n",
                                    (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns),
                                    (double)info.operator_complexity, (double)info.grid_complexity, (double)c.moved));
   PetscCall(ViewGrids(pc, info.grids, viewer));

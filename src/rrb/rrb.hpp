@@ -56,7 +56,7 @@ struct Params {
 struct Factor {
   Buffer<double> l64[4], d64;
   Buffer<float>  l32[4], d32;
-  // false: L's place has a_ij as it was; it is scaled where it is used, which saves 40 B a node at setup
+  // false: L's place has a_ij as it was; it is scaled where it is used, which saves 40 B per node at setup
   bool           scaled = true;
   size_t         bytes() const;
 };
@@ -398,7 +398,7 @@ double rival_iterations(const Plan &plan);
 // The intervals of AMLI and the automatic choice of the cycle; after a successful factorisation.
 void choose_cycle(Plan &plan);
 
-// ---- levels[0].b = x, the owned nodes in natural order (24 B a node)
+// ---- levels[0].b = x, the owned nodes in natural order (24 B per node)
 void load(Plan &plan, const double *x);
 // ---- out = M^-1 b on the owned nodes of the finest grid, b in levels[0].b (used up); `out` may be in another layout.
 void apply(Plan &plan, const View<double> &out);

@@ -45,7 +45,7 @@ template <class X, class Y> void convert(const Exec &exec, const Buffer<X> &x, B
          ConvertKernel<X, Y>{x.data() + rows * piece, y.data() + rows * piece, 0});
 }
 
-// The same for many arrays in one launch, several numbers a thread. Each is cut into rows.
+// The same for many arrays in one launch, several numbers per thread. Each is cut into rows.
 template <class X, class Y> struct ConvertAll {
   static constexpr int max_vectors = 16, group = 4, row = 256 * group;
   const X             *x[max_vectors];
@@ -199,7 +199,7 @@ template <class T> struct KStep { // alpha = d'r / d'q, x += alpha d, r -= alpha
   }
 };
 
-// k_cycle() on one process: eight launches a step beside the cycle and the product.
+// k_cycle() on one process: eight launches per step beside the cycle and the product.
 template <class Space> void fused_k_cycle(Space &s, int steps)
 {
   using T                 = std::remove_reference_t<decltype(*s.x.data.data())>;

@@ -1,5 +1,5 @@
 // Recombination and line search on the device, with the last step and the projected correction computed where they
-// are needed: three kernels. Bytes a node, 5-point star: sums for the recombination 73 (5 coefficients, v, r, x, y, a
+// are needed: three kernels. Bytes per node, 5-point star: sums for the recombination 73 (5 coefficients, v, r, x, y, a
 // flag), for the line search 89 (two bounds more), the step 65; arrays for what they compute would make it 273.
 #include "vipmg/solver.hpp"
 #include "vipmg/tile.hpp"

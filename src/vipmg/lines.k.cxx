@@ -5,7 +5,7 @@
 // leave out the others. So no line has a problem with bounds of its own, and as recombination and line search end
 // that part, energy falls whatever smooths.
 //
-// Bytes a node, 5-point star: 4 couplings, inverse, right-hand side, the x beside the line and x written: 80. On the
+// Bytes per node, 5-point star: 4 couplings, inverse, right-hand side, the x beside the line and x written: 80. On the
 // host a line's factor is written too, and both are read on the way back: 24. A line of several processes is worked
 // on by one after the other, there and back, so that it is solved as on one.
 #include "vipmg/tile.hpp"
@@ -121,7 +121,7 @@ template <bool Box, bool Masked> struct AlongY {
 // On the device a block of threads has a line, or a few columns side by side, in its shared memory, and a thread a
 // part of it (Wang, ACM TOMS 7, 1981): in each part all nodes but the last are expressed by the last ones of this and
 // of the part before, what is left of those is a tridiagonal system of them, which cyclic reduction of all rows at
-// once solves, and the others follow. For 1024 nodes a thread makes 10 steps in a row's part, or 34 in a column's,
+// once solves, and the others follow. For 1024 nodes per thread makes 10 steps in a row's part, or 34 in a column's,
 // and 8 or 6 of the reduction, where elimination from end to end takes 2048.
 template <int Along, bool Box, bool Masked> struct OfBlock {
   Line<Box, Masked> line;

@@ -106,7 +106,7 @@ PetscErrorCode Reflected::Create(PetscObject solver, const char *who, Vec normal
   PetscCallMPI(MPI_Allreduce(mine, any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCheck(!any[0] && bs >= 2, comm, PETSC_ERR_ARG_SIZ,
              "%s: the normals need %s", who,
-             bs < 2 ? "several unknowns a node, their block size"
+             bs < 2 ? "several unknowns per node, their block size"
                     : "the same sizes as the solution: a vector for each node, zero where there is none");
   for (Vec *v : {&v_, &y_, &f_, &base_, &step_}) PetscCall(VecDuplicate(X, v));
   PetscCall(Take(normals, solver, who, XL, XU));

@@ -1,6 +1,6 @@
 // Multicolour Gauss-Seidel, projected onto the bounds or on some nodes alone, and residuals.
 //
-// Bytes a node and sweep, 5-point star: 4 off-diagonal coefficients, inverse diagonal, right-hand side, x read and
+// Bytes per node and sweep, 5-point star: 4 off-diagonal coefficients, inverse diagonal, right-hand side, x read and
 // written, two bounds: 80; 9-point box: 112. Two colours of a star, 2^d of a box.
 #include "vipmg/stencil3.hpp"
 #include "exec/wavefront.hpp"

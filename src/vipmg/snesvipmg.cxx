@@ -171,7 +171,7 @@ PetscErrorCode SolveAlongNormals(SNES snes, Vec normals, vipmg::Problem &problem
 
   PetscFunctionBegin;
   PetscCheck(newton.on_tree, PetscObjectComm((PetscObject)snes), PETSC_ERR_SUP,
-             "SNES vipmg: bounds along normals need several unknowns a node, on the levels of a tree");
+             "SNES vipmg: bounds along normals need several unknowns per node, on the levels of a tree");
   PetscCall(VecGetBlockSize(normals, &bs));
   PetscCall(reflected.Create((PetscObject)snes, "SNES vipmg", normals, bs, snes->vec_sol, snes->vec_func,
                              snes->work[0], snes->xl, snes->xu));
@@ -301,11 +301,11 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    Solves F(x) = 0 where lower < x < upper, F(x) >= 0 where x is at its lower bound and F(x) <= 0 at its upper one.
    Bounds come from `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()` or `DMSetVariableBounds()`.
 
-   The grid is that of a `DMDA` of one, two or three dimensions with one unknown a node and any number of nodes, found
+   The grid is that of a `DMDA` of one, two or three dimensions with one unknown per node and any number of nodes, found
    through the `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of
    the finest grid is asked for. A row without off-diagonal entries is a Dirichlet row.
 
-   Other matrices, with 1 to 6 unknowns a node, need coordinates of the nodes: of a file, of `PCSetCoordinates()` for
+   Other matrices, with 1 to 6 unknowns per node, need coordinates of the nodes: of a file, of `PCSetCoordinates()` for
    the `PC` of the solver's `KSP`, or of the `DM`. Coarse grids are then those of `PCAUXAMG`. The bounds of a node's
    first unknown may be along its normal: by a file, or a `Vec` composed as "SNESVIPMGNormals".
 

@@ -282,7 +282,7 @@ PetscErrorCode SNESVIPMGGetOmega(SNES snes, PetscReal *omega)
 
    Input Parameters:
 +  snes - the solver
--  levels - largest number of grids; 0 (default): until two or three nodes a direction are left
+-  levels - largest number of grids; 0 (default): until two or three nodes per direction are left
 
    Options Database Key:
 .  -snes_vipmg_levels <n> - the number

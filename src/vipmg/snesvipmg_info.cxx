@@ -115,7 +115,7 @@ static PetscErrorCode ViewTree(Newton &newton, PetscObject solver, PetscViewer v
   std::string grids;
   for (const auto &l : newton.mesh.problem()->tree().levels()) grids += " " + std::to_string((long)l.nodes);
   PetscCall(PetscViewerASCIIPrintf(viewer,
-                                   "  nodes of the grids:%s; %" PetscInt_FMT " unknowns a node, coordinates of %s\n",
+                                   "  nodes of the grids:%s; %" PetscInt_FMT " unknowns per node, coordinates of %s\n",
                                    grids.c_str(), newton.mesh.block(), newton.mesh.from().c_str()));
   PetscCall(PetscViewerASCIIPrintf(
     viewer,

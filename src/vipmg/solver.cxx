@@ -3,7 +3,7 @@
 
 namespace tessera::vipmg {
 
-// The coarsest grid has two or three nodes a direction, unless the user stopped before: sweeps solve it.
+// The coarsest grid has two or three nodes per direction, unless the user stopped before: sweeps solve it.
 int coarsest_sweeps(const Level &l)
 {
   const int n = std::max({l.n[0], l.n[1], l.n[2]});

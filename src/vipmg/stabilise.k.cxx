@@ -6,7 +6,7 @@
 //   d_ij = max(0, a_ij, a_ji) - max(0, (a_ij + a_ji) / 2),   a_ij, a_ji -= d_ij,   a_ii, a_jj += d_ij
 //
 // which keeps row and column sums, leaves symmetric operators as they are, mixed derivatives too, and makes an
-// M-matrix of what was one but for convection. Bytes a node: 3^d coefficients read twice and written.
+// M-matrix of what was one but for convection. Bytes per node: 3^d coefficients read twice and written.
 #include "vipmg/stencil3.hpp"
 
 namespace tessera::vipmg {

@@ -257,7 +257,7 @@ PetscErrorCode TaoVIPMGGetOmega(Tao tao, PetscReal *omega)
 
    Input Parameters:
 +  tao - the solver
--  levels - largest number of grids; 0 (default): until two or three nodes a direction are left
+-  levels - largest number of grids; 0 (default): until two or three nodes per direction are left
 
    Options Database Key:
 .  -tao_vipmg_levels <n> - the number

@@ -1,7 +1,7 @@
 // The steps of a cycle on a grid that is whole and in one space, on the device: a kernel on the way down, one on the
 // way up.
 //
-// Bytes a node, 5-point star, coarse values a quarter each. Down (sweep, residual, problem for the coarse grid): 4
+// Bytes per node, 5-point star, coarse values a quarter each. Down (sweep, residual, problem for the coarse grid): 4
 // couplings, diagonal, its inverse, right-hand side, two bounds, x read and written, 4 coarse values: 96, where
 // single steps take 200. The linear one starts from zero and has no bounds: 5 coefficients, inverse, right-hand side,
 // flag, x written, 2 coarse values: 69, for 167. Up (correction, sweep):

@@ -50,7 +50,7 @@ PetscErrorCode TreeMatrix::ChooseBlock(const MeshSource &source, Mat J, const Co
     if (all[1] > 0 && all[0] % all[1] == 0) bs_ = all[0] / all[1];
   }
   PetscCheck(bs_ >= 1 && bs_ <= 6, comm, PETSC_ERR_SUP,
-             "%s works with 1 to 6 unknowns a node on meshes: here are %" PetscInt_FMT
+             "%s works with 1 to 6 unknowns per node on meshes: here are %" PetscInt_FMT
              " (the matrix' block size, or rows by points of PCSetCoordinates())",
              source.who, bs_);
   PetscCheck(M / bs_ < 2000000000, comm, PETSC_ERR_SUP, "%s works with less than 2e9 nodes: here are %" PetscInt_FMT,
@@ -117,7 +117,7 @@ PetscErrorCode TreeMatrix::Reflect(const MeshSource &source)
   const MPI_Comm comm = PetscObjectComm(source.solver);
   PetscCall(VecGetBlockSize(source.reflect, &bs));
   PetscCheck(bs == bs_, comm, PETSC_ERR_ARG_SIZ,
-             "%s: the normals have %" PetscInt_FMT " numbers a node (their block size), the matrix has %" PetscInt_FMT
+             "%s: the normals have %" PetscInt_FMT " numbers per node (their block size), the matrix has %" PetscInt_FMT
              " unknowns", source.who, bs, bs_);
   PetscCall(VecGetLocalSize(source.reflect, &n));
   PetscCall(VecGetOwnershipRange(source.reflect, &first, nullptr));

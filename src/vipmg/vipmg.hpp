@@ -40,7 +40,7 @@ struct Params {
   bool    fmg     = true;
   int     pre = 0, post = 0; // sweeps; 0, 0: 2, 2 in v on the host, else 1, 1; on a device 1, 2 where coefficients vary
   double  omega   = 1;
-  int     levels  = 0;       // at most; 0: until the grid has two or three nodes a direction
+  int     levels  = 0;       // at most; 0: until the grid has two or three nodes per direction
 };
 
 // A stencil: planes of coefficients. star: centre, then the two neighbours along each direction. box: all 3^d, i

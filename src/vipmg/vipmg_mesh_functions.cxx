@@ -16,7 +16,7 @@
    Level: intermediate
 
    Note:
-   Box levels need a `DMDA` with one unknown a node; those of a tree need coordinates of the nodes.
+   Box levels need a `DMDA` with one unknown per node; those of a tree need coordinates of the nodes.
 
 .seealso: `SNESVIPMG`, `SNESVIPMGGetLevelsType()`
 @*/
@@ -176,7 +176,7 @@ PetscErrorCode SNESVIPMGGetNormalsFile(SNES snes, const char **v)
    Level: intermediate
 
    Note:
-   Box levels need a `DMDA` with one unknown a node; those of a tree need coordinates of the nodes.
+   Box levels need a `DMDA` with one unknown per node; those of a tree need coordinates of the nodes.
 
 .seealso: `TAOVIPMG`, `TaoVIPMGGetLevelsType()`
 @*/

@@ -77,7 +77,7 @@ void fill(const Laplacian &A, const Rows &rows, long redundant, Algebraic &to)
     l.i.data()[r + 1]    = next;
     if (!known) l.number[(size_t)r] = rows.own[(size_t)r];
   }
-  if (!known && !rows.alone) to.share(MPI_COMM_WORLD, numbers, redundant);
+  if (!known && !rows.alone) to.distribute(MPI_COMM_WORLD, numbers, redundant);
 }
 
 template <class F> void for_rows(int n, const F &f)
@@ -112,7 +112,7 @@ void expect_same(Algebraic &shared, const Algebraic &alone, std::vector<int> nam
 {
   ASSERT_EQ(shared.below(), alone.below());
   size_t k = 0;
-  for (; shared.levels()[k].share && !shared.levels()[k].gathered(); ++k) {
+  for (; shared.levels()[k].distribution && !shared.levels()[k].gathered(); ++k) {
     const AlgebraicLevel &l = shared.levels()[k], &one = alone.levels()[k], &next = shared.levels()[k + 1];
     EXPECT_EQ(l.nodes, one.n);
     std::vector<int> names((size_t)(next.n + next.ghosts()));
@@ -121,7 +121,7 @@ void expect_same(Algebraic &shared, const Algebraic &alone, std::vector<int> nam
       ASSERT_EQ(c >= 0, same >= 0) << "level " << k;
       if (c >= 0) names[(size_t)c] = same;
     }
-    next.share->ghosts.forward(names.data(), 1);
+    next.distribution->ghosts.forward(names.data(), 1);
     for (int r = 0; r < l.n; ++r) expect_same_rows(sorted(l.pi.data(), l.pj.data(), l.p.data(), r, names), sorted(one.pi.data(), one.pj.data(), one.p.data(), name[(size_t)r], {}), 1);
     for (int c = 0; c < next.n; ++c) {
       const AlgebraicLevel &other = alone.levels()[k + 1];
@@ -146,7 +146,7 @@ void dense(Algebraic &levels, Matrix &B, Matrix &A)
   for (size_t p = 0; p < count.size(); ++p) first[p + 1] = first[p] + count[p];
   const int n = first.back();
   B = A = Matrix(n);
-  const auto at = [&](int v) { return l.share ? first[(size_t)l.share->process(v)] + l.share->there(v) : v; };
+  const auto at = [&](int v) { return l.distribution ? first[(size_t)l.distribution->process(v)] + l.distribution->owner_number(v) : v; };
   for (int c = 0; c < n; ++c) {
     l.b.zero();
     for (int r = 0; r < l.n; ++r) l.b.data()[r] = at(r) == c;

@@ -1,4 +1,4 @@
-// The kernels of 9-point grids in both ways, a warp that marches and a warp a row: the same residuals, corrections and solutions.
+// The kernels of 9-point grids in both ways, a warp that marches and a warp per row: the same residuals, corrections and solutions.
 #include "dense.hpp"
 #include "rrb/multigrid/march.hpp"
 #include "unit.hpp"

@@ -77,7 +77,7 @@ struct AddScaled {
   HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] += d[X * tx + Y * ty] * x[X * sx + Y * sy]; }
 };
 
-// x += alpha p, r -= alpha q, r'r: 6 values a node, 48 B.
+// x += alpha p, r -= alpha q, r'r: 6 values per node, 48 B.
 template <int S> struct StepKernel {
   double        alpha;
   const double *p, *q;

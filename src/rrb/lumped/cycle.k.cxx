@@ -15,7 +15,7 @@ namespace {
 
 // The sweep down one grid: red nodes into o and c, o into c, c becomes the right-hand side of the next grid. RED
 // false: the red nodes are gone already (S1). A strip computes the rows of o that it needs, one of them again, so
-// strips are independent. Reads b (8 B a node) and L (24 B, half in single precision), writes t and the next grid (4
+// strips are independent. Reads b (8 B per node) and L (24 B, half in single precision), writes t and the next grid (4
 // B).
 template <class T, int S, bool RED> struct Down {
   Factors<T, S> f;
@@ -66,7 +66,7 @@ template <class T, int S, bool RED> struct Down {
 
 // The sweep up: o from c, then the red nodes from o and c. Writes all quarters into `out`, which is a field of this
 // grid, the c plane of the finer one (every second element) or the user's vector. Reads c, t, b (8 B) and L, D (30
-// B), writes 8 B a node.
+// B), writes 8 B per node.
 template <class T, int S, bool RED> struct Up {
   Factors<T, S> f;
   View<double>  b, out;

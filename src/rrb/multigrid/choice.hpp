@@ -19,7 +19,7 @@ constexpr double choice_wrong  = 1.5;
 bool chooses(const Params &p);
 Smoother choose_smoother(const Plan &plan, const Directions &d);
 // Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up
-// to nine entries a row.
+// to nine entries per row.
 bool takes_algebraic(const Plan &plan, const Level &g);
 
 } // namespace tessera::rrb

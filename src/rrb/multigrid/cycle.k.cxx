@@ -4,7 +4,7 @@
 //
 // Colours go c, o, b, a before the next grid and in the reverse order after it; on S1 they go c, o, each by X + Y
 // even, odd. Sweeps, residual and transfer of one grid are one pass through memory (exec/wavefront.hpp) down and
-// one up: 7 coefficients and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for
+// one up: 7 coefficients and 3 values per node of the grid; with ghost nodes to exchange, or along lines, one pass for
 // each colour.
 #include "box/tuning.hpp"
 #include "rrb/multigrid/grids.hpp"
@@ -238,7 +238,7 @@ template <class T> void Multigrid<T>::apply(Plan &plan, const View<double> &out)
   root(plan, 0, plan.levels[0].b.v, out);
 }
 
-// Without b in quarters: 8 B a node are read twice and written once beside the factors, where apply() moves them eight
+// Without b in quarters: 8 B per node are read twice and written once beside the factors; apply() moves them eight
 // times.
 template <class T> void Multigrid<T>::apply_natural(Plan &plan, const double *b, double *out)
 {

@@ -17,7 +17,7 @@ template <class T> Sweeping sweeping(const Plan &plan, const Level &g, const Mul
 template <class T> void march_setup(Plan &plan, int l);
 
 // From the right-hand side, whose ghost nodes change, to that of the next grid; the sweeps' result stays beside x,
-// or, of an even number of them on S1, in x. 9-point grids of fewer than `at_once` nodes: a warp a row.
+// or, of an even number of them on S1, in x. 9-point grids of fewer than `at_once` nodes: a warp per row.
 template <class T>
 void march_down(Plan &plan, int l, const View<T> &b, const View<T> &x, long at_once = tuning::rows_at_once);
 // The correction by the next grid's x, right in march_layers_x layers of ghost cells, and the sweeps after it. x is

@@ -47,7 +47,7 @@ template <int Q, int S> struct GapWatched {
 };
 
 // S1 in one pass on the device: cell by cell, in double precision and in the hierarchy's, with its inverse diagonal
-// and what the host asks for later. 24 B a node are read, 20 and 12 are written.
+// and what the host asks for later. 24 B per node are read, 20 and 12 are written.
 template <int S, class T> struct SchurCell {
   StencilView<double> A;
   double              tiny;
