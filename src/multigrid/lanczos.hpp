@@ -15,7 +15,7 @@ namespace tessera::multigrid {
 // them by itself.
 struct Factors {
   const double *norm2, *norm2_before; // nullptr: the first step
-  bool          known = false;
+  bool          known     = false;
   double        over_norm = 0, ratio = 0; // 1 / |v|, |v| / |before|
   Factors(const Exec &exec, const double *now, const double *before) : norm2(now), norm2_before(before)
   {
@@ -51,7 +51,7 @@ template <class T> struct LanczosSubtract {
   HD double     operator()(int p) const
   {
     const double x = inverse[p] > 0 ? w[p] - *alpha * factors.scale() * v[p] : 0;
-    w[p] = (T)x;
+    w[p]           = (T)x;
     return inverse[p] > 0 ? x * x / inverse[p] : 0;
   }
 };
@@ -80,9 +80,9 @@ template <class Level> struct LanczosProblem {
 };
 
 // Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
-// and z are used. Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.b: B
-// itself, which may be singular, is not needed. start(level, v) makes the first vector. reduce(k): number k of all
-// problems becomes the sum over the processes.
+// and z are used. Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x
+// and work.b, whose ghosts stay, for vectors: B itself, which may be singular, is not needed. start(level, v) makes the
+// first vector. reduce(k): number k of all problems becomes the sum over the processes.
 template <class T, class Level, class Start, class Reduce>
 void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce)
 {
@@ -90,21 +90,24 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
   using Work   = decltype(Level::work);
   Vector     v = &Work::x, before = &Work::r, w = &Work::z;
   const auto steps_of = [](const Level &level) { return has_blocks(level) ? lanczos_steps_in_blocks : lanczos_steps; };
-  int        steps = 0;
+  int        steps    = 0;
   for (const LanczosProblem<Level> &p : problems) steps = std::max(steps, steps_of(*p.level));
   const auto each = [&](int k, const auto &step) {
     for (const LanczosProblem<Level> &p : problems)
       if (k < 2 * steps_of(*p.level)) step(*p.level, p.scalars);
     reduce(k);
   };
-  const auto norm_in_blocks = [](Level &level, const T *v, double *norm2) { // and work.b = B^-1 v
-    T *const z = level.work.b.data();
+  const auto at = [](Level &level, Vector vector) {
+    return (level.work.*(has_blocks(level) && vector == &Work::x ? &Work::b : vector)).data();
+  };
+  const auto norm_in_blocks = [](Level &level, const T *v, double *norm2) { // and work.x = B^-1 v
+    T *const z = level.work.x.data();
     for_each(level.exec, level.unknowns(), FirstZero<T, T>{v, level.inverse.data(), z, T(1)});
     if constexpr (HasBlocks<Level>::value) level.blocks.add(level, v, T(1), z, (T *)nullptr, T(0));
     sum_each(level.exec, level.unknowns(), Product<T>{v, z}, norm2);
   };
   each(0, [&](Level &level, double *s) {
-    T *const x = (level.work.*v).data();
+    T *const x = at(level, v);
     start(level, x);
     if (!has_blocks(level)) return sum_each(level.exec, level.unknowns(), Norm2<T>{x, level.inverse.data()}, s);
     for_each(level.exec, level.unknowns(), TimesDiagonal<T>{level.inverse.data(), x});
@@ -116,20 +119,19 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     };
     each(2 * k + 1, [&](Level &level, double *s) {
       const bool blocks = has_blocks(level);
-      T *const   x      = (blocks ? level.work.b : level.work.*v).data();
+      T *const   x      = blocks ? level.work.x.data() : at(level, v);
       level.halo(x);
       level.sum_rows(x,
-                     LanczosProduct<T>{x, blocks ? nullptr : level.inverse.data(), (level.work.*before).data(),
-                                       factors(level, s), (level.work.*w).data()},
+                     LanczosProduct<T>{x, blocks ? nullptr : level.inverse.data(), at(level, before), factors(level, s),
+                                       at(level, w)},
                      s + 2 * k + 1);
     });
     if (k + 1 == steps) break; // the last vector is not needed
     each(2 * k + 2, [&](Level &level, double *s) {
       sum_each(level.exec, level.unknowns(),
-               LanczosSubtract<T>{(level.work.*v).data(), level.inverse.data(), factors(level, s), s + 2 * k + 1,
-                                  (level.work.*w).data()},
+               LanczosSubtract<T>{at(level, v), level.inverse.data(), factors(level, s), s + 2 * k + 1, at(level, w)},
                s + 2 * k + 2);
-      if (has_blocks(level)) norm_in_blocks(level, (level.work.*w).data(), s + 2 * k + 2);
+      if (has_blocks(level)) norm_in_blocks(level, at(level, w), s + 2 * k + 2);
     });
     std::swap(before, v);
     std::swap(v, w);
@@ -143,8 +145,8 @@ inline double largest_eigenvalue(int n, const double *v)
   double low = v[0], high = v[0];
   for (int k = 0; k < n; ++k) { // Gershgorin
     const double around = (k ? std::sqrt(v[2 * k - 1]) : 0) + (k + 1 < n ? std::sqrt(v[2 * k + 1]) : 0);
-    low  = std::max(low, v[2 * k]);
-    high = std::max(high, v[2 * k] + around);
+    low                 = std::max(low, v[2 * k]);
+    high                = std::max(high, v[2 * k] + around);
   }
   for (;;) { // none is above high, one is at least low
     const double middle = low + 0.5 * (high - low);
