@@ -81,7 +81,7 @@ S*/
 typedef struct {
   PetscBool schur;    /* conjugate gradients on the Schur complement of the red nodes; else on the whole system */
   PetscBool flexible; /* as the cycle is not linear */
-  PetscReal moved;    /* on the Schur complement: bytes per unknown that an iteration moves, by a model; else 0 */
+  PetscReal moved;    /* on the Schur complement: bytes per unknown that an iteration moves, by a model; else, and in 3D, 0 */
   PetscReal vectors;  /* on a device: bytes per unknown of its vectors, which stay from solve to solve; else 0 */
 } KSPRRBInfo;
 

@@ -36,7 +36,7 @@ static PetscErrorCode RightHandSide(DM da, Mat A, PetscBool singular, Vec *b)
   PetscFunctionReturn(0);
 }
 
-/* The KSP that both solve with, to 1e-6 of the true residual. */
+/* The KSP that they solve with, to 1e-6 of the true residual. */
 static PetscErrorCode MakeKSP(DM da, const char *type, KSP *ksp)
 {
   PetscFunctionBeginUser;

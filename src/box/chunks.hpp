@@ -64,6 +64,25 @@ void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel 
   forall(exec, {0, all, 0, on.apart * on.rows.count()}, on);
 }
 
+// kernel.nodes<1>(i, j, k), neighbouring threads at neighbouring nodes.
+template <class Kernel> struct OnNodes {
+  Rows    rows;
+  Kernel  kernel;
+  HD void operator()(int i, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    kernel.template nodes<1>(i, j, k);
+  }
+};
+// for_chunks(), for kernels that read every node or every other one of finer rows.
+template <class Kernel> void for_chunks_along(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+{
+  if (chunk_of(exec) > 1) return for_chunks(exec, l, b, kernel);
+  const Rows rows = all_rows(b);
+  if (!b.empty()) forall(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
+}
+
 // The kernel of for_nodes() at the nodes with (i + j + k) % 2 == colour.
 template <class Kernel> struct OnColour {
   Layout3 layout;
@@ -106,6 +125,32 @@ void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, c
   const OnColour<Kernel> on{l, all_rows(b), colour, b.lo[0], b.hi[0], kernel};
   if (chunk_of(exec) > 1) return forall(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel>{on});
   forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
+}
+
+// The sum of kernel.at<P>(t, o) over the nodes of a colour.
+template <class Kernel> struct SumOnColour {
+  Layout3 layout;
+  Rows    rows;
+  int     colour, lo, hi;
+  Kernel  kernel;
+  template <int P> HD double run(int t, int j, int k) const
+  {
+    const int i = 2 * t + P;
+    return i >= lo && i < hi ? kernel.template at<P>(t, layout.row(j, k) + t) : 0;
+  }
+  HD double operator()(int t, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    return (colour + j + k) & 1 ? run<1>(t, j, k) : run<0>(t, j, k);
+  }
+};
+template <class Kernel>
+double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+{
+  const Rows rows = all_rows(b);
+  const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
+  return forall_sum(exec, box, SumOnColour<Kernel>{l, rows, colour, b.lo[0], b.hi[0], kernel});
 }
 
 } // namespace tessera::box

@@ -1,5 +1,6 @@
 #include "box/cube.hpp"
 #include "box/read3.hpp"
+#include "box/symmetric3.hpp"
 
 namespace tessera::box {
 
@@ -57,29 +58,44 @@ template <int D, bool Box, class T, class Index> struct ReadRow {
     if (k >= 0) v[k] += a;
 #endif
   }
-  // A row away from the sides of the process's box whose columns are a star's nodes, or with Full a box's, in their
-  // order, as a DMDA's matrix has them: nothing is looked for. False where it is another one, or wrong.
-  template <bool Full> bool read_ordered(Index r, Index e, ptrdiff_t at, ReadSums &sums) const
+  // A row whose columns are a star's nodes, or with Full a box's, in their order, as a DMDA's matrix has them: nothing
+  // is looked for. Inside: it has all of them; else those in the process's box, there[d][side + 1]. False where it is
+  // another one, or wrong.
+  template <bool Full, bool Inside>
+  HD bool read_ordered(Index r, Index begin, const bool (&there)[3][3], ptrdiff_t at, ReadSums &sums) const
   {
     constexpr int       N       = Full ? count : star;
-    const Index *const  columns = A.j + e, *const offset = Full ? box_offset : star_offset;
-    const double *const a       = A.a + e;
+    const Index *const  columns = A.j + begin, *const offset = Full ? box_offset : star_offset;
     T *const            to      = coefficients + at;
     bool                same = true, coupled = false, corner = false;
-    double              check = 0;
-    for (int k = 0; k < N; ++k) {
-      same = same & (columns[k] == r + offset[k]);
-      check += a[k] * 0;
-      coupled = coupled | (k != N / 2 && a[k] != 0);
-      if (Full && !Box) corner = corner | (oblique(k) && a[k] != 0);
+    double              all[N], check = 0;
+    const double       *v = A.a + begin;
+    if constexpr (Inside)
+      for (int k = 0; k < N; ++k) same = same & (columns[k] == r + offset[k]);
+    else {
+      int e = 0;
+      unroll3<0, N>([&](auto number) {
+        constexpr int k = decltype(number)::value, c = Full ? k : star_place<D>(k);
+        all[k] = 0;
+        if (!there[0][direction(c, 0) + 1] || !there[1][direction(c, 1) + 1] || !there[2][direction(c, 2) + 1]) return;
+        all[k] = v[e];
+        same   = same & (columns[e] == r + offset[k]);
+        ++e;
+      });
+      v = all;
     }
-    if (!same || check != 0 || !(a[N / 2] > 0)) return false;
+    for (int k = 0; k < N; ++k) {
+      check += v[k] * 0;
+      coupled = coupled | (k != N / 2 && v[k] != 0);
+      if (Full && !Box) corner = corner | (oblique(k) && v[k] != 0);
+    }
+    if (!same || check != 0 || !(v[N / 2] > 0)) return false;
     if (Full && Box)
-      for (int k = 0; k < N; ++k) to[k * plane] = (T)a[k];
+      for (int k = 0; k < N; ++k) to[k * plane] = (T)v[k];
     else {
       if (Box)
         for (int c = 0; c < count; ++c) to[c * plane] = 0;
-      for (int k = 0; k < star; ++k) to[star_plane[k]] = (T)a[Full ? star_place<D>(k) : k];
+      for (int k = 0; k < star; ++k) to[star_plane[k]] = (T)v[Full ? star_place<D>(k) : k];
     }
     free[at] = coupled;
     sums.dirichlet += !coupled;
@@ -92,15 +108,25 @@ template <int D, bool Box, class T, class Index> struct ReadRow {
     const int       node[3] = {own.lo[0] + i, own.lo[1] + y, own.lo[2] + z};
     const Index     r  = i + (Index)ni * line;
     const ptrdiff_t at = layout.at(node[0], node[1], node[2]);
-#ifndef __CUDA_ARCH__
-    const bool inside = i > 0 && i < ni - 1 && (D < 2 || (y > 0 && y < nj - 1)) &&
-                        (D < 3 || (z > 0 && z < own.hi[2] - own.lo[2] - 1));
-    if (inside && (!A.oi || A.oi[r] == A.oi[r + 1])) {
+    const bool      there[3][3] = {
+      {i > 0,          true, i < ni - 1                                  },
+      {D < 2 || y > 0, true, D < 2 || y < nj - 1                         },
+      {D < 3 || z > 0, true, D < 3 || z < own.hi[2] - own.lo[2] - 1}
+    };
+    if (!A.oi || A.oi[r] == A.oi[r + 1]) {
       const Index begin = A.i[r], length = A.i[r + 1] - begin;
-      if (length == star && read_ordered<false>(r, begin, at, sums)) return;
-      if (D > 1 && length == count && read_ordered<true>(r, begin, at, sums)) return;
-    }
+      int         near = 1, all = 1; // columns of a star and of a box in the process's box
+      for (int d = 0; d < D; ++d) {
+        near += there[d][0] + there[d][2];
+        all *= 1 + there[d][0] + there[d][2];
+      }
+#ifndef __CUDA_ARCH__
+      if (length == star && near == star && read_ordered<false, true>(r, begin, there, at, sums)) return;
+      if (D > 1 && length == count && all == count && read_ordered<true, true>(r, begin, there, at, sums)) return;
 #endif
+      if (length == near && read_ordered<false, false>(r, begin, there, at, sums)) return;
+      if (D > 1 && length == all && read_ordered<true, false>(r, begin, there, at, sums)) return;
+    }
     read_any(r, node, at, sums);
   }
   READ_ANY HD void read_any(Index r, const int *node, ptrdiff_t at, ReadSums &sums) const

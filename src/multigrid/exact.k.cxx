@@ -157,7 +157,8 @@ template <class T> bool ExactSolver<T>::invert_rows(const Exec &exec, const int 
 
 template <class T> void ExactSolver<T>::take(const Exec &exec, const Buffer<T> &found)
 {
-  inverse.resize(Extent{found.size(), exec.space});
+  const Extent n{found.size(), exec.space};
+  if (inverse.size() != n.n || inverse.space() != n.space) inverse.resize(n);
   copy(found, inverse);
   device::synchronize(exec.space);
 }

@@ -1,8 +1,9 @@
-// KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for
-// 9-point operators the same iteration on the whole system.
+// KSP rrb: conjugate gradients on the first Schur complement of a 5- or 7-point operator, preconditioned by PC rrb; for
+// 9- and 27-point operators the same iteration on the whole system.
 #include "petsc/aij.hpp"
 #include "box/tuning.hpp"
 #include "rrb/cg/schur_space.hpp"
+#include "rrb/cg/three_space.hpp"
 #include "rrb/cg/whole_space.hpp"
 #include <algorithm>
 #include <petscblaslapack.h>
@@ -129,8 +130,7 @@ PetscErrorCode Solve(KSP ksp)
 {
   KSP_RRB         *k = (KSP_RRB *)ksp->data;
   double           first;
-  PetscObjectId    id;
-  PetscObjectState state;
+  bool             same;
 
   PetscFunctionBegin;
   ksp->reason = KSP_CONVERGED_ITERATING;
@@ -154,15 +154,15 @@ PetscErrorCode Solve(KSP ksp)
              "KSP rrb solves with the transpose of symmetric matrices: this one has Dirichlet rows whose columns are "
              "not empty (MatZeroRowsColumns() empties them). Use -ksp_type gmres -pc_type rrb");
   // A preconditioner that is kept while the matrix changes (KSPSetReusePreconditioner()) has the old matrix's S1.
-  PetscCall(PetscObjectGetId((PetscObject)ksp->pc->pmat, &id));
-  PetscCall(PetscObjectStateGet((PetscObject)ksp->pc->pmat, &state));
-  const bool schur = OnSchur(*r) && id == r->matrix_id && state == r->matrix_state;
+  PetscCall(HasRecordedMatrix(ksp->pc, &same));
+  const bool schur = OnSchur(*r) && same, black = OnBlack(*r) && same;
   k->diagonal.clear();
   k->off.clear();
   const bool flexible     = r->plan.cycle == rrb::Cycle::k,
              with_z       = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
-  const bool     exact    = !r->three && !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen;
-  const PetscInt vectors  = !schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
+  const bool     in_plane = !r->three && !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen,
+                 exact    = black || in_plane;
+  const PetscInt vectors  = !schur && !black ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
   if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (schur) {
     if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) k->vectors.reset(new Vectors(r->plan, flexible));
@@ -180,11 +180,19 @@ PetscErrorCode Solve(KSP ksp)
     k->active = nullptr;
     PetscCall(s.Finish());
     guard.finished = ksp->reason >= 0;
+  } else if (black) {
+    ThreeSpace s(ksp, *r);
+    Iterating  guard{k, r->plan};
+    PetscCall(s.Start(&first));
+    k->active = &s;
+    PetscCall(Iterate(ksp, s, false, first));
+    k->active = nullptr;
+    PetscCall(s.Finish());
   } else {
     PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n",
                         r->raised            ? "the factors leave out negative row sums"
-                        : r->three           ? "the grid has three dimensions"
-                        : OnSchur(*r)        ? "the preconditioner is of an older matrix"
+                        : OnSchur(*r) || OnBlack(*r) ? "the preconditioner is of an older matrix"
+                        : r->three           ? "red nodes are not eliminated"
                         : r->plan.have_schur ? "the matrix is not symmetric to rounding"
                                              : "the operator is a 9-point one"));
     WholeSpace s(ksp);
@@ -287,9 +295,10 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
   if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
-  if (!r->current || r->failed || r->three) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPRRBGetInfo(ksp, &info));
-  const char *const whole = r->raised          ? "the whole system (the factors leave out negative row sums)"
+  const char *const whole = r->three           ? "the whole system (red nodes are not eliminated)"
+                          : r->raised          ? "the whole system (the factors leave out negative row sums)"
                           : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)"
                                                : "the whole system (9-point operator)";
   PetscCall(
@@ -352,7 +361,7 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
 } // namespace
 
 /*MC
-   KSPRRB - the RRB-solver: conjugate gradients on the first Schur complement of a 5-point operator, with `PCRRB`
+   KSPRRB - the RRB-solver: conjugate gradients on the Schur complement of 5- or 7-point operators, with `PCRRB`
 
    Options Database Key:
 .  -ksp_rrb_backend <auto,host,cuda> - where it runs, see `KSPRRBSetBackend()`
@@ -360,9 +369,10 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
    Level: intermediate
 
    Notes:
-   The red nodes of a 5-point operator are eliminated exactly, which halves the vectors of CG; Dirichlet rows are
-   solved before the iteration. Tolerances, monitors and the residual history refer to the whole system; the default
-   norm is the unpreconditioned one. With the cycle `k` CG is flexible. On a 9-point operator it is plain CG with
+   The red nodes of a 5-point operator, or of a 7-point one in three dimensions, are eliminated exactly, which halves
+   the vectors of CG; Dirichlet rows are solved before the iteration. Tolerances, monitors and the residual history
+   refer to the whole system; the default norm is the unpreconditioned one. With the cycle `k` CG is flexible. On 9- and
+   27-point operators, and on periodic grids of three dimensions with an odd number of nodes around, it is plain CG with
    `PCRRB`.
 
    Its preconditioner is `PCRRB`, which `KSPSetType()` sets where there is none yet or PETSc's default. Another one

@@ -88,13 +88,13 @@ PetscErrorCode KSPRRBGetInfo(KSP ksp, KSPRRBInfo *info)
              "PCRRBGetFailure() tells why one has failed");
   const bool schur = OnSchur(*r);
   *info          = KSPRRBInfo();
-  info->schur    = schur ? PETSC_TRUE : PETSC_FALSE;
+  info->schur    = schur || OnBlack(*r) ? PETSC_TRUE : PETSC_FALSE;
   info->flexible = r->plan.cycle == rrb::Cycle::k ? PETSC_TRUE : PETSC_FALSE;
   // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other
   // step: 36 and 20
   if (schur) info->moved = r->plan.strategy->cg_bytes + r->plan.bytes_moved(true);
   const KSP_RRB *k = (const KSP_RRB *)ksp->data;
-  if (k->solver) { // on the device alone the vectors stay from solve to solve
+  if (k->solver && !r->three) { // on the device alone the vectors stay from solve to solve
     double bytes[2] = {(double)k->solver->bytes(), (double)r->plan.levels[0].grid.owned().size()};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)ksp)));
     info->vectors = bytes[0] / bytes[1];

@@ -11,8 +11,7 @@ static PetscErrorCode CheckForm(PC pc)
 {
   const PC_RRB    *r    = (const PC_RRB *)pc->data;
   MPI_Comm         comm = PetscObjectComm((PetscObject)pc);
-  PetscObjectId    id;
-  PetscObjectState state;
+  bool             same;
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
@@ -28,9 +27,8 @@ static PetscErrorCode CheckForm(PC pc)
       "PC rrb: grid %d (%d x %d) has an odd number of nodes in a periodic direction, whose seam is lumped there, so "
       "its operator is not P'AP. Use sizes that are multiples of a higher power of two, or fewer -pc_rrb_levels",
       l.index, l.grid.nx, l.grid.ny);
-  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
-  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
-  PetscCheck(id == r->matrix_id && state == r->matrix_state, comm, PETSC_ERR_ORDER,
+  PetscCall(tessera::HasRecordedMatrix(pc, &same));
+  PetscCheck(same, comm, PETSC_ERR_ORDER,
              "PC rrb: the matrix has changed since the grids were made: call PCSetUp() first");
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -75,6 +75,29 @@ static PetscErrorCode Fail(PC pc, PCFailedReason reason)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode tessera::RecordMatrix(PC pc)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &r->matrix_state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::HasRecordedMatrix(PC pc, bool *same)
+{
+  const PC_RRB    *r = (const PC_RRB *)pc->data;
+  PetscObjectId    id;
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
+  *same = id == r->matrix_id && state == r->matrix_state;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Where the values of the matrix are, unless PC or KSP say otherwise.
 PetscErrorCode tessera::PlaceRRB(PC pc, Space *space)
 {
@@ -243,15 +266,12 @@ template <PetscErrorCode (*F)(PC)> static PetscErrorCode RunCollectively(PC pc)
 PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
 {
   PC_RRB          *r = (PC_RRB *)pc->data;
-  PetscObjectId    id;
-  PetscObjectState state;
+  bool             same;
 
   PetscFunctionBegin;
   *another = false;
-  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
-  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
-  if (id != r->matrix_id || state != r->matrix_state || rrb::rival_iterations(r->plan) >= rrb::choice_never)
-    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HasRecordedMatrix(pc, &same));
+  if (!same || rrb::rival_iterations(r->plan) >= rrb::choice_never) PetscFunctionReturn(PETSC_SUCCESS);
   const rrb::Remedy before = r->plan.choice.rough;
   r->solves.needed        = needed;
   r->solves.its           = 0;
@@ -394,8 +414,7 @@ static PetscErrorCode SetUp(PC pc)
   r->solves.rechoose = PETSC_FALSE;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(FactorOrRaise(pc, &failure));
-  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));
-  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &r->matrix_state));
+  PetscCall(tessera::RecordMatrix(pc));
   r->ready = PETSC_TRUE;
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Choose(pc, &unfit));

@@ -149,6 +149,7 @@ static PetscErrorCode MakeThree(PC pc)
   params.degree    = (int)r->options.sweeps;
   params.levels    = (int)PetscMin(r->options.levels, 1000);
   params.redundant = (long)r->options.redundant;
+  params.reduced   = r->schur;
   params.strict    = r->options.precision == TESSERA_PRECISION_AUTO;
   TesseraCallCXX(t.solver = rrb::three::make_solver(t.single);
                  t.solver->create(t.exec, t.matrix.comm(), grid.n, grid.periodic, t.matrix.boxes(), params));
@@ -258,6 +259,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(t.matrix.Read<double>(pc->pmat, "PC rrb", t.exec.space, !anew, memory, true, t.report));
   PetscCall(PetscLogEventEnd(event_rrb_read, pc, 0, 0, 0));
   PetscCall(Complain(pc));
+  PetscCall(RecordMatrix(pc));
   r->ready = PETSC_TRUE;
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(event_rrb_factor, pc, 0, 0, 0));

@@ -5,7 +5,7 @@
 //
 //   d_ij = max(0, a_ij, a_ji) - max(0, (a_ij + a_ji) / 2),   a_ij, a_ji -= d_ij,   a_ii, a_jj += d_ij
 //
-// which keeps row and column sums and leaves symmetric operators as they are. Of several unknowns a node each is
+// which keeps row and column sums and leaves symmetric operators as they are. Of several unknowns per node each is
 // convected by itself.
 #include "tree/hierarchy.hpp"
 #include "tree/rows.hpp"

@@ -3,6 +3,7 @@
 #include "box/tuning.hpp"
 #include "rrb/pcrrb.hpp"
 #include "rrb/cg/schur_solver.hpp"
+#include "rrb/pcrrb_three.hpp"
 #include <memory>
 #include <petsc/private/kspimpl.h>
 
@@ -31,7 +32,12 @@ struct Vectors {
   }
 };
 
-class SchurSpace;
+// An iteration whose solution is not in vec_sol.
+class Watched {
+public:
+  virtual ~Watched() = default;
+  virtual PetscErrorCode Solution(Vec v) = 0; // v = the current iterate, for monitors
+};
 
 struct KSPRRBOptions {
   TesseraBackend backend = TESSERA_BACKEND_AUTO;
@@ -46,13 +52,19 @@ struct KSP_RRB {
   KSPRRBOptions            options;
   std::unique_ptr<Vectors> vectors;
   std::unique_ptr<rrb::SchurSolver> solver; // on the device
-  SchurSpace              *active   = nullptr; // during the iteration: its solution is not in vec_sol
+  Watched                 *active   = nullptr; // during the iteration
   Vec                      solution = nullptr; // for KSPBuildSolution() without a vector of the caller's
   std::vector<double>      diagonal, off; // Lanczos matrix, for singular values
 };
 
 // Does CG run on the first Schur complement? It is that of the mean of A and its transpose.
 inline bool OnSchur(const PC_RRB &r) { return r.plan.have_schur && r.report.asymmetry <= tuning::symmetric; }
+
+// The same in three dimensions.
+inline bool OnBlack(const PC_RRB &r)
+{
+  return r.three && r.three->solver && r.three->solver->reduced() && r.report.asymmetry <= tuning::symmetric;
+}
 
 inline PetscErrorCode Sum(MPI_Comm comm, int n, double *v)
 {
@@ -124,7 +136,7 @@ inline PetscErrorCode CheckBeforeStep(KSP ksp, double rz)
 template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, double first)
 {
   KSP_RRB  *k = (KSP_RRB *)ksp->data;
-  double    rz = 0, zz = 0, rr = 0, pq, beta = 0, alpha = 0, norm = first;
+  double    rz = 0, zz = 0, rr = 0, pq = 0, beta = 0, alpha = 0, norm = first;
   const bool need_z = ksp->normtype == KSP_NORM_PRECONDITIONED;
 
   PetscFunctionBegin;

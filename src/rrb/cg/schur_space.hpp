@@ -5,7 +5,7 @@
 namespace tessera {
 
 // The black nodes: vectors in the layout of the finest grid, half as long as the system's.
-class SchurSpace {
+class SchurSpace : public Watched {
 public:
   SchurSpace(KSP ksp, PC_RRB &pc, Vectors &v) :
     ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x)
@@ -22,7 +22,7 @@ public:
            !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED &&
            !CompatKSPMinIt(ksp_) && ksp_->max_it > 0;
   }
-  PetscErrorCode Solution(Vec v); // v = the current iterate, for monitors
+  PetscErrorCode Solution(Vec v) override;
   PetscErrorCode Precondition(double *rz, double *zz)
   {
     PetscFunctionBegin;

@@ -1,98 +1,11 @@
 // An application: the cycle, and the way of vectors into it and out of it.
-#include "box/chunks.hpp"
 #include "exec/each.hpp"
-#include "rrb/three/hierarchy.hpp"
+#include "rrb/three/black.hpp"
+#include "rrb/three/kernels.hpp"
 
 namespace tessera::rrb::three {
 
 namespace {
-
-// end(place, (A v) there). 14 coefficients of 27 points, 4 of 7, v once, and what `end` moves.
-template <class T, int F, class End> struct Product27 {
-  box::Symmetric3<T, F> s;
-  const T              *v;
-  End                   end;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
-  {
-    end(o + P * (ptrdiff_t)s.half, s.template product<P>(v, o));
-  }
-};
-
-// v = (from ? d from : 0) - d (A v of the other colour)
-template <class T, int F> struct Eliminate {
-  box::Symmetric3<T, F> s;
-  const T              *diagonal, *from;
-  T                    *v;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    v[e] = diagonal[e] * ((from ? from[e] : 0) - s.template neighbours<P>(v, o));
-  }
-};
-
-template <class T> struct Residual {
-  const T *b;
-  T       *r;
-  HD T     operator()(ptrdiff_t e, T product) const { return r[e] = b[e] - product; }
-};
-
-// b_b - A_br D_r^-1 b_r
-template <class T, int F> struct ReduceRight {
-  box::Symmetric3<T, F> s;
-  const T              *diagonal, *b;
-  T                    *to;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    T               sum = b[e];
-    s.template each<P>(o, [&](T a, ptrdiff_t q) { sum -= a * (diagonal[q] * b[q]); });
-    to[e] = sum;
-  }
-};
-
-HD inline ptrdiff_t natural_place(const Box3 &own, int i, int j, int k)
-{
-  const ptrdiff_t nx = own.hi[0] - own.lo[0], ny = own.hi[1] - own.lo[1];
-  return (i - own.lo[0]) + nx * ((j - own.lo[1]) + ny * (k - own.lo[2]));
-}
-
-// Natural order, own nodes; what a Dirichlet row says goes to x.
-template <class T> struct Load {
-  const double  *from;
-  Box3           own;
-  const uint8_t *free;
-  const T       *a; // the diagonal
-  T             *b, *x;
-  int            half;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half,
-                    p = natural_place(own, 2 * t + P, j, k);
-    const bool in = !free || free[e];
-    b[e]          = in ? (T)from[p] : 0;
-    if (free) x[e] = in ? 0 : (T)(from[p] / (double)a[e]);
-  }
-};
-template <class T> struct Store {
-  const T       *x, *a;
-  Box3           own;
-  const uint8_t *free;
-  const double  *from;
-  double        *to;
-  int            half;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half,
-                    p = natural_place(own, 2 * t + P, j, k);
-    to[p] = !free || free[e] ? (double)x[e] : from[p] / (double)a[e];
-  }
-};
-// b -= A_ID x_D, and x_D = 0 for what follows: it takes no part.
-template <class T> struct Subtract {
-  const uint8_t *free;
-  T             *b;
-  HD T           operator()(ptrdiff_t e, T product) const { return b[e] = free[e] ? b[e] - product : 0; }
-};
 
 template <class T> struct Gather {
   const ptrdiff_t *places;
@@ -106,13 +19,6 @@ template <class T> struct Scatter {
   T               *to;
   HD void          operator()(int p) const { to[places[p]] = from[p]; }
 };
-
-Box3 widened(const Box3 &own, bool more)
-{
-  Box3 b = own;
-  for (int d = 0; d < 3 && more; ++d) --b.lo[d], ++b.hi[d];
-  return b;
-}
 
 // end(place, (A v) there) at the nodes of a level, (S v) at the black ones of a Schur complement.
 template <class T, class End> void each_row(Level<T> &l, T *v, const End &end)
@@ -146,13 +52,14 @@ template <class T> void set_red(Level<T> &l, T *v)
                   Eliminate<T, box::star_forward>{view<box::star_forward>(l), l.diagonal.data(), nullptr, v});
 }
 
-template <class T> void smooth(Level<T> &l, bool from_zero)
+template <class T> void smooth(Level<T> &l, bool from_zero, bool begun)
 {
   struct Vectors {
     T *b, *x, *r, *z, *w;
   };
   Smoothed<T> level(l);
-  l.smoother.template apply<T>(level, Vectors{l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()}, from_zero);
+  l.smoother.template apply<T>(level, Vectors{l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()}, from_zero,
+                            begun);
 }
 
 template <class T> void find_residual(Level<T> &l)
@@ -165,9 +72,9 @@ template <class T> void find_residual(Level<T> &l)
 template <class T> void Hierarchy<T>::down(int k, multigrid::Visit visit)
 {
   Level<T> &l = levels_[(size_t)k];
-  smooth(l, visit.first);
+  smooth(l, visit.first, begun_);
   find_residual(l);
-  restrict_to(l, levels_[(size_t)k + 1], l.r.data());
+  begun_ = restrict_to(l, levels_[(size_t)k + 1], l.r.data());
 }
 
 template <class T> void Hierarchy<T>::up(int k, multigrid::Visit visit)
@@ -175,7 +82,7 @@ template <class T> void Hierarchy<T>::up(int k, multigrid::Visit visit)
   Level<T> &l = levels_[(size_t)k], &coarse = levels_[(size_t)k + 1];
   coarse.halo.exchange(coarse.x.data());
   prolong_add(l, coarse, l.x.data());
-  if (visit.last) smooth(l, false);
+  if (visit.last) smooth(l, false, false);
 }
 
 template <class T> void Hierarchy<T>::solve()
@@ -190,8 +97,8 @@ template <class T> void Hierarchy<T>::solve()
 template <class T> void Hierarchy<T>::load(const double *from)
 {
   Level<T>            &l = levels_[0];
-  const uint8_t *const free = dirichlet_ ? free_.data() : nullptr;
-  box::for_nodes(exec_, l.layout, l.own, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
+  const uint8_t *const free = this->free();
+  for_natural(l, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
   if (free) {
     l.halo.exchange(l.x.data());
     with_operator(l, [&](auto s) {
@@ -216,9 +123,7 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
                     Eliminate<T, box::star_forward>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
                                                     l.x.data()});
   }
-  box::for_nodes(exec_, l.layout, l.own,
-                 Store<T>{l.x.data(), l.a.data(), l.own, dirichlet_ ? free_.data() : nullptr, from, to,
-                          l.layout.half});
+  for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free(), from, to, l.layout.half});
 }
 
 // Constants on loose parts before and after the cycle.
@@ -239,13 +144,19 @@ template <class T> void Hierarchy<T>::cycle_with_parts()
   parts_.project(l, comm_, l.r.data(), l.x.data(), true);
 }
 
+template <class T> void Hierarchy<T>::run_cycle(bool begun)
+{
+  begun_           = begun;
+  const auto cycle = [&] { multigrid::cycle(*this, cycle_, 0); };
+  if (!parts_.empty()) cycle_with_parts();
+  else if (levels_[0].shared) graph_.run(exec_.space, 2 * setups_ + begun, 0, cycle);
+  else cycle();
+}
+
 template <class T> void Hierarchy<T>::apply(const double *x, double *y)
 {
   load(x);
-  const auto cycle = [&] { multigrid::cycle(*this, cycle_, 0); };
-  if (!parts_.empty()) cycle_with_parts();
-  else if (levels_[0].shared) graph_.run(exec_.space, setups_, 0, cycle);
-  else cycle();
+  run_cycle(false);
   store(x, y);
 }
 
@@ -253,6 +164,7 @@ template <class T> void Hierarchy<T>::apply(const double *x, double *y)
   template void Hierarchy<T>::down(int, multigrid::Visit); \
   template void Hierarchy<T>::up(int, multigrid::Visit); \
   template void Hierarchy<T>::solve(); \
+  template void Hierarchy<T>::run_cycle(bool); \
   template void Hierarchy<T>::apply(const double *, double *);
 INSTANTIATE(double)
 INSTANTIATE(float)

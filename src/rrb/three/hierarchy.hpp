@@ -26,47 +26,62 @@ template <class T, class F> void with_operator(const Level<T> &l, const F &f)
 }
 
 // --- operator.k.cxx ---
-// The operator of the finest grid, and what the report says of it: its asymmetry and its largest diagonal entry.
-template <class T> void compress(Level<T> &l, const Source &source, const Comm &comm, Failure &report);
-// free: nullptr where all nodes with a positive diagonal are.
-template <class T> void mark_alive(Level<T> &l, const uint8_t *free);
-template <class T> void scale(Level<T> &l, const uint8_t *free); // inverse, diagonal
-template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest);
-// After a product: couplings with nodes that have no diagonal.
-template <class T> void clear_dead(Level<T> &l);
+struct Differences {
+  double  difference = 0, diagonal = 0; // largest |a_ij - a_ji| and diagonal entry
+  HD void join(const Differences &o)
+  {
+    if (o.difference > difference) difference = o.difference;
+    if (o.diagonal > diagonal) diagonal = o.diagonal;
+  }
+};
+// The operator of the finest grid, and how it differs from its transpose: two results, which are to be joined.
+template <class T> void compress(Level<T> &l, const Source &source, Buffer<Differences> &result);
+template <class T>
+void report_differences(const Level<T> &l, const Comm &comm, const Buffer<Differences> &result, Failure &report);
+// alive, inverse, diagonal. free: nullptr where all nodes with a positive diagonal are.
+template <class T> void  scale(Level<T> &l, const uint8_t *free);
+// The nodes of this process by their kinds. Zero bytes are an empty one.
+struct Counts {
+  int     fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0}, jumps = 0; // as in Kinds
+  double  loose = 0, faint = 0, first = 0;
+  HD void join(const Counts &o)
+  {
+    for (int k = 0; k < 8; ++k) fraction[k] += o.fraction[k];
+    jumps += o.jumps;
+    loose += o.loose;
+    faint += o.faint;
+    if (o.first > 0 && (first == 0 || o.first < first)) first = o.first;
+  }
+};
+// Two results, which are to be joined.
+template <class T> void  find_kinds(const Level<T> &l, bool finest, Counts *result);
+template <class T> Kinds shares(const Level<T> &l, const Comm &comm, const Counts &c);
 // In a periodic direction of one node its couplings along it are with itself.
 template <class T> void fold(Level<T> &l, int direction);
 
 // --- weights.k.cxx ---
 template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
 // --- product.k.cxx ---
-// A term of a coarse coupling: places of weight, coefficient, weight beside a coarse node's place on the fine grid.
-struct Term {
-  ptrdiff_t weight, a, other;
-};
-// The terms of all couplings that a coarse node keeps.
-struct Terms {
-  Buffer<Term> terms[2]; // of even and of odd coarse nodes
-  Buffer<int>  begin[2]; // of a plane's
-};
-template <class T> struct Product {
-  Terms  of[8]; // bit d: of the last coarse nodes along a direction d that is odd()
-  void   list(const Level<T> &fine);
-  void   run(const Level<T> &fine, Level<T> &coarse) const;
-  size_t bytes() const;
-};
+// coarse.a of coarse.part, then of all who want it.
+template <class T> void product(const Level<T> &fine, Level<T> &coarse);
 // --- transfer.k.cxx ---
-template <class T> void restrict_to(const Level<T> &fine, Level<T> &coarse, const T *r); // coarse.b of coarse.part
+// coarse.b of coarse.part; true where coarse.z is the smoother's first step from zero, too.
+template <class T> bool restrict_to(const Level<T> &fine, Level<T> &coarse, const T *r);
 template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse, T *x);
 
 // --- cycle.k.cxx ---
 // Ghosts of v that a Schur complement's red nodes need are set.
 template <class T> void set_red(Level<T> &l, T *v); // v_r = -D_r^-1 A_rb v_b
-template <class T> void smooth(Level<T> &l, bool from_zero);
+// begun: l.z is the first step's already.
+template <class T> void smooth(Level<T> &l, bool from_zero, bool begun);
 template <class T> void find_residual(Level<T> &l);  // l.r = b - A x
+
+template <class T> class BlackSystem; // black.hpp
 
 template <class T> class Hierarchy : public Solver {
 public:
+  Hierarchy();
+  ~Hierarchy() override;
   void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                  const std::vector<Box3> &boxes, const Params &params) override;
   Failure                 setup(const Source &source, bool refresh) override;
@@ -77,6 +92,13 @@ public:
   Cycle                   cycle() const override { return cycle_; }
   int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
+  Reduced                *reduced() override;
+
+  // For the system of the black nodes.
+  Level<T>      &first() { return levels_[0]; }
+  const uint8_t *free() const { return dirichlet_ ? free_.data() : nullptr; }
+  bool           corrects_parts() const { return !parts_.empty(); }
+  void           run_cycle(bool begun); // levels_[0].x from levels_[0].b
 
   // As multigrid::cycle() has levels.
   int  last() const { return (int)levels_.size() - 1; }
@@ -93,6 +115,9 @@ public:
 
 private:
   void    add_level(const int step[3]);
+  bool    fits(Failure &failure);
+  bool    look(size_t k, Failure &failure);
+  bool    plan(size_t k, int step[3]);
   bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
   int     degree(const Level<T> &l) const;
   void                      invert(Failure &failure);
@@ -105,18 +130,21 @@ private:
   Params                   params_;
   Cycle                    cycle_ = Cycle::v;
   std::vector<Level<T>>    levels_;
-  std::vector<Product<T>>  products_;
   std::vector<Kinds>       kinds_;
+  Buffer<Counts>           found_;       // two of each level
+  Buffer<Differences>      differences_;
   std::vector<Box3>        finest_boxes_, boxes_; // of the processes, on the last level
   Buffer<uint8_t>          free_;
   bool                     dirichlet_ = false;
   multigrid::ExactSolver<T> exact_;
   Graph                     graph_;       // of the cycle, on a device
-  uint64_t                  setups_ = 0;
+  uint64_t                  setups_ = 0;  // that changed what is in it
   Parts                    parts_;
   Buffer<T>                right_, constants_; // of a correction by parts
   Buffer<ptrdiff_t>        places_; // of the last grid's nodes
   Buffer<T>                packed_[2];
+  bool                     begun_ = false; // the first step of the next smoothing from zero
+  std::unique_ptr<BlackSystem<T>> black_;
 };
 
 } // namespace tessera::rrb::three

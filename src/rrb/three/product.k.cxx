@@ -1,178 +1,230 @@
-// P'AP. A coarse coupling is a sum of products weight * coefficient * weight whose places beside the coarse node are
-// the same for all nodes: a list, made once for a grid. Of the 27 couplings those that are kept are summed, the others
-// are the neighbours'. About 330 products a coarse node from 7 points and 1300 from 27 where all directions are
-// coarsened, of numbers that are mostly in the cache.
-#include "box/chunks.hpp"
+// P'AP. Of each coarse node its row of P'A on the fine nodes around it, at most 125, then the couplings that it keeps;
+// the others are the neighbours'. 190 products of weight and coefficient from 7 points and 730 from 27 where all
+// directions are coarsened, and 190 with weights again.
 #include "box/tuning.hpp"
+#include "exec/chunk.hpp"
 #include "rrb/three/hierarchy.hpp"
-#include <algorithm>
-#include <vector>
 
 namespace tessera::rrb::three {
 
 namespace {
 
-// STRIDE: of fine places from one coarse node to the next in a half row.
-template <class T, int STRIDE> struct Sum {
-  const Term   *terms[2];
-  const int    *begin[2];
-  const T      *w, *a;
-  box::Layout3  fine;
-  int           step[3];
-  T            *out;
-  ptrdiff_t     plane;
-  int           half;
-  double        tiny;
-  template <int P, int W> HD void at(int t, ptrdiff_t o, int j, int k, int first_plane, int end) const
+// The kept couplings, the diagonal first: components of their directions from 0 on, two bits each.
+template <int... M> HD constexpr unsigned pack_directions(std::integer_sequence<int, M...>, int d)
+{
+  return (((1u + (unsigned)box::forward<M>(d)) << 2 * (M + 1)) | ... | 1u);
+}
+// The planes of the couplings n = 9 z + 3 y + x >= 0, four bits each.
+template <int... M> HD constexpr unsigned long long pack_planes(std::integer_sequence<int, M...>)
+{
+  return (((unsigned long long)(M + 1) << 4 * (9 * box::forward<M>(2) + 3 * box::forward<M>(1) + box::forward<M>(0))) |
+          ...);
+}
+using Kept = std::make_integer_sequence<int, box::box_forward>;
+HD inline int direction(int p, int d)
+{
+  constexpr unsigned x = pack_directions(Kept(), 0), y = pack_directions(Kept(), 1), z = pack_directions(Kept(), 2);
+  return (int)((d == 0 ? x : d == 1 ? y : z) >> 2 * p & 3) - 1;
+}
+HD inline int plane_at(int n)
+{
+  constexpr unsigned long long planes = pack_planes(Kept());
+  return (int)(planes >> 4 * n & 15);
+}
+
+// Coarse nodes in rows: nodes I = t where x is coarsened, else I = 2 t + P; so the fine nodes that they lie on have
+// parity P and are neighbours in memory. F: couplings that the fine operator keeps.
+template <class T, int F, bool Coarsen, int P> struct Triple {
+  static constexpr int  reach = Coarsen ? 1 : 0; // of a coarse node's weights along x
+  static constexpr int  across = 2 * reach + 3;  // fine nodes along x in a row of P'A
+  static constexpr bool star = F == box::star_forward;
+  const T              *w, *a;
+  box::Layout3          fine, coarse;
+  ptrdiff_t             plane, coarse_plane;
+  int                   step[3];
+  int                   behind[3]; // does a node that a coarse one lies on have another parent behind it?
+  double                tiny;
+  T                    *out;
+  box::Rows             rows;
+  int                   first, end; // of t
+
+  HD ptrdiff_t along(int x) const { return ((P + x) & 1) * (ptrdiff_t)fine.half + floor_half(P + x); }
+  // The fine row of the row r of coarse nodes, and how far from it the row (y, z) is.
+  HD ptrdiff_t fine_row(int r) const
   {
-    const ptrdiff_t from = fine.row(step[1] == 2 ? 2 * j + 1 : j, step[2] == 2 ? 2 * k + 1 : k) + STRIDE * t +
-                           (STRIDE == 2 ? P : 0),
-                    e = o + P * (ptrdiff_t)half;
-    for (int p = first_plane; p < end; ++p) {
-      double sum[W], size[W];
-      for (int v = 0; v < W; ++v) sum[v] = size[v] = 0;
-      for (int n = begin[P][p]; n < begin[P][p + 1]; ++n) {
-        const Term     term = terms[P][n];
-        const T *const x = w + from + term.weight, *const y = a + from + term.a, *const z = w + from + term.other;
-        for (int v = 0; v < W; ++v) {
-          const double s = (double)x[STRIDE * v] * (double)y[STRIDE * v] * (double)z[STRIDE * v];
-          sum[v] += s;
-          if (!p) size[v] += fabs(s);
-        }
+    int j, k;
+    rows.get(r, j, k);
+    return fine.row(step[1] == 2 ? 2 * j + 1 : j, step[2] == 2 ? 2 * k + 1 : k);
+  }
+  HD ptrdiff_t away(int y, int z) const { return y * fine.sj + z * fine.sk; }
+  HD int reach_of(int d) const { return step[d] - 1; }
+  HD int lines() const { return (2 * reach_of(1) + 3) * (2 * reach_of(2) + 3); }
+  HD int size_line(int y, int z) const { return (z + reach_of(2)) * (2 * reach_of(1) + 1) + y + reach_of(1); }
+  HD int sizes() const { return (2 * reach + 1) * (2 * reach_of(1) + 1) * (2 * reach_of(2) + 1); }
+
+  // rows[number * apart]: P'A at the nodes of a line, for W coarse nodes; sizes: the sums of absolute values at the
+  // nodes that the coarse one has weights at.
+  template <int W> HD void make_line(int t, int r, int line, double *row, double *size, int apart) const
+  {
+    const int    ry = reach_of(1), rz = reach_of(2);
+    const int    hy = line % (2 * ry + 3) - ry - 1, hz = line / (2 * ry + 3) - rz - 1;
+    const bool   near = hy >= -ry && hy <= ry && hz >= -rz && hz <= rz;
+    const int    y0 = hy - 1 < -ry ? -ry : hy - 1, y1 = hy + 1 > ry ? ry : hy + 1;
+    const int    z0 = hz - 1 < -rz ? -rz : hz - 1, z1 = hz + 1 > rz ? rz : hz + 1;
+    const ptrdiff_t here = fine_row(r) + t;
+    const T        *to   = a + here + away(hy, hz);
+    double       sum[across][W], positive[2 * reach + 1][W];
+    for (int x = 0; x < across; ++x)
+      for (int v = 0; v < W; ++v) sum[x][v] = 0;
+    for (int x = 0; x < 2 * reach + 1; ++x)
+      for (int v = 0; v < W; ++v) positive[x][v] = 0;
+    for (int z = z0; z <= z1; ++z)
+      for (int y = y0; y <= y1; ++y) {
+        if (star && y != hy && z != hz) continue;
+        const int       n = 9 * (hz - z) + 3 * (hy - y), side = (y < 0) << 1 | (z < 0) << 2;
+        const ptrdiff_t from = here + away(y, z);
+        box::unroll3<0, 2 * reach + 1>([&](auto number) {
+          constexpr int  x = decltype(number)::value - reach;
+          const T *const weight = w + (side | (x < 0)) * plane + from + along(x);
+          double         u[W];
+          for (int v = 0; v < W; ++v) u[v] = (double)weight[v];
+          box::unroll3<0, 3>([&](auto of) {
+            constexpr int d = decltype(of)::value - 1, h = x + d;
+            if (star && d && n) return;
+            const int      m = n + d;
+            const T *const c = plane_at(m < 0 ? -m : m) * plane + (m < 0 ? to + along(h) : a + from + along(x));
+            for (int v = 0; v < W; ++v) sum[h + reach + 1][v] += u[v] * (double)c[v];
+            if constexpr (h >= -reach && h <= reach)
+              if (near)
+                for (int v = 0; v < W; ++v) positive[h + reach][v] += fabs(u[v] * (double)c[v]);
+          });
+        });
       }
-      for (int v = 0; v < W; ++v) out[p * plane + e + v] = (T)(!p && fabs(sum[v]) <= tiny * size[v] ? 0 : sum[v]);
+    for (int x = 0; x < across; ++x)
+      for (int v = 0; v < W; ++v) row[(line * across + x) * apart + v] = sum[x][v];
+    if (!near) return;
+    for (int x = 0; x < 2 * reach + 1; ++x)
+      for (int v = 0; v < W; ++v)
+        size[(size_line(hy, hz) * (2 * reach + 1) + x) * apart + v] = positive[x][v];
+  }
+
+  // The fine nodes, from the coarse one on, that have weights from the coarse node at c along a direction: from where
+  // a coarse node lies, [lowest, highest].
+  HD int lowest(int d, int c) const { return step[d] == 1 ? 0 : c > 0 ? -1 - behind[d] : c < 0 ? 0 : -1; }
+  HD int highest(int d, int c) const { return step[d] == 1 ? 0 : c > 0 ? 0 : 1; }
+  // Coupling p of W coarse nodes.
+  template <int W> HD void make_coupling(int t, int r, int p, const double *row, const double *size, int apart) const
+  {
+    const int ry = reach_of(1), rz = reach_of(2), cx = direction(p, 0), cy = direction(p, 1), cz = direction(p, 2);
+    const int x0 = lowest(0, cx), x1 = highest(0, cx);
+    const ptrdiff_t here = fine_row(r) + t;
+    double    sum[W], all[W];
+    for (int v = 0; v < W; ++v) sum[v] = all[v] = 0;
+    for (int z = lowest(2, cz); z <= highest(2, cz); ++z)
+      for (int y = lowest(1, cy); y <= highest(1, cy); ++y) {
+        const int       hy = step[1] * cy + y, hz = step[2] * cz + z;
+        const int       side = (y < 0) << 1 | (z < 0) << 2, line = (hz + rz + 1) * (2 * ry + 3) + hy + ry + 1;
+        const int       far = (hy < -ry || hy > ry) + (hz < -rz || hz > rz);
+        const ptrdiff_t from = here + away(hy, hz);
+        if (star && far > 1) continue;
+        box::unroll3<0, 4>([&](auto number) {
+          constexpr int x = decltype(number)::value - 2;
+          const int     hx = (Coarsen ? 2 : 1) * cx + x;
+          if (x < x0 || x > x1 || (star && far && (hx < -reach || hx > reach))) return;
+          const T *const      weight = w + (side | (x < 0)) * plane + from + along(hx);
+          const double *const u = row + (line * across + hx + reach + 1) * apart;
+          for (int v = 0; v < W; ++v) sum[v] += u[v] * (double)weight[v];
+          if (p) return;
+          const double *const q = size + (size_line(hy, hz) * (2 * reach + 1) + hx + reach) * apart;
+          for (int v = 0; v < W; ++v) all[v] += q[v] * fabs((double)weight[v]);
+        });
+      }
+    int j, k;
+    rows.get(r, j, k);
+    T *const to = out + p * coarse_plane + coarse.row(j, k);
+    for (int v = 0; v < W; ++v) {
+      const int i = t + v;
+      to[Coarsen ? (i & 1) * (ptrdiff_t)coarse.half + floor_half(i) : P * (ptrdiff_t)coarse.half + i] =
+        (T)(!p && fabs(sum[v]) <= tiny * all[v] ? 0 : sum[v]);
     }
+  }
+
+  // A piece of a row on a device, its rows of P'A in the block's memory.
+  static constexpr int columns = 32;
+  size_t               bytes() const { return (size_t)(lines() * across + sizes()) * columns * sizeof(double); }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int     t0 = block.tile.x0, n = block.tile.x1 - t0, r = block.tile.y0;
+    double *const row = block.shared, *const size = row + lines() * across * columns;
+    block.each(0, n, 0, lines(),
+               [&](int i, int line) { make_line<1>(t0 + i, r, line, row + i, size + i, columns); });
+    block.sync();
+    block.each(0, n, 0, 1 + box::box_forward,
+               [&](int i, int p) { make_coupling<1>(t0 + i, r, p, row + i, size + i, columns); });
+  }
+  // Chunk c of row r on the host.
+  template <int W> void nodes(int t, int r) const
+  {
+    double row[125 * W], size[27 * W];
+    for (int line = 0; line < lines(); ++line) make_line<W>(t, r, line, row, size, W);
+    for (int p = 0; p <= box::box_forward; ++p) make_coupling<W>(t, r, p, row, size, W);
+  }
+  HD void operator()(int c, int r) const
+  {
+#ifndef __CUDA_ARCH__
+    int       t = first + c * chunk;
+    const int last = end - t < chunk ? end : t + chunk;
+    if (last - t == chunk) return nodes<chunk>(t, r);
+    for (; t + 4 <= last; t += 4) nodes<4>(t, r);
+    for (; t < last; ++t) nodes<1>(t, r);
+#else
+    (void)c, (void)r;
+#endif
   }
 };
 
-// Parents of the node r beside a coarse one. last: that is the coarse node behind the last one of an odd periodic
-// direction, where index n is that of node 0, between two coarse ones.
-int parents(int step, bool last, int r, int *first)
+template <int F, bool Coarsen, int P, class T> void run(const Level<T> &fine, Level<T> &coarse)
 {
-  *first = step == 1 ? r : r & 1 ? (r - 1) / 2 : r / 2;
-  return step == 2 && ((r & 1) || (last && !r)) ? 2 : 1;
-}
-
-// The plane of a coupling that is kept, or -1.
-template <int... M> int kept_plane_of(std::integer_sequence<int, M...>, int x, int y, int z)
-{
-  int plane = x || y || z ? -1 : 0;
-  ((plane = x == box::forward<M>(0) && y == box::forward<M>(1) && z == box::forward<M>(2) ? M + 1 : plane), ...);
-  return plane;
-}
-int kept_plane(int x, int y, int z)
-{
-  return kept_plane_of(std::make_integer_sequence<int, box::box_forward>(), x, y, z);
+  const Box3               &part = coarse.part;
+  const Triple<T, F, Coarsen, P> kernel{
+    fine.weights.data(),
+    fine.a.data(),
+    fine.layout,
+    coarse.layout,
+    (ptrdiff_t)fine.layout.size(),
+    (ptrdiff_t)coarse.layout.size(),
+    {fine.step[0], fine.step[1], fine.step[2]},
+    {fine.odd(0),  fine.odd(1),  fine.odd(2) },
+    sizeof(T) == 8 ? tuning::singular_product : tuning::singular_single,
+    coarse.a.data(),
+    box::all_rows(part),
+    Coarsen ? part.lo[0] : half_begin(part.lo[0], P),
+    Coarsen ? part.hi[0] : half_begin(part.hi[0], P)
+  };
+  if (part.empty()) return;
+  if (chunk_of(fine.exec) == 1)
+    return forall_tiles(fine.exec, {kernel.first, kernel.end, 0, kernel.rows.count()}, kernel.columns, 1,
+                        kernel.bytes(), kernel);
+  forall(fine.exec, {0, (kernel.end - kernel.first + chunk - 1) / chunk, 0, kernel.rows.count()}, kernel);
 }
 
 } // namespace
 
-// bit d of `last`: of the last coarse nodes along d
-template <class T> static Terms list_of(const Level<T> &fine, int last)
+template <class T> void product(const Level<T> &fine, Level<T> &coarse)
 {
-  Terms               list;
-  const box::Layout3 &l     = fine.layout;
-  const ptrdiff_t     plane = (ptrdiff_t)l.size();
-  const int          *step  = fine.step;
-  for (int P = 0; P < 2; ++P) {
-    // from the place that Sum has of the coarse node
-    const auto place = [&](const int *d) {
-      const int x = step[0] == 2 ? 1 + d[0] : P + d[0];
-      return (x & 1) * (ptrdiff_t)l.half + floor_half(x) + d[1] * l.sj + d[2] * l.sk;
-    };
-    std::vector<Term> of[1 + box::box_forward], all;
-    std::vector<int>  first{0};
-    const auto        add = [&](const int *f, const int *to) { // all terms of a fine row and a neighbour
-      int side = 0, lowest[3], number[3], h[3];
-      for (int d = 0; d < 3; ++d) {
-        if (f[d] < 0) side |= 1 << d;
-        h[d]      = f[d] + to[d];
-        number[d] = parents(step[d], last >> d & 1, h[d], &lowest[d]);
-      }
-      const int  plane_here = kept_plane(to[0], to[1], to[2]), plane_at_node = kept_plane(-to[0], -to[1], -to[2]);
-      const bool here = plane_here >= 0;
-      if (fine.star && (here ? plane_here : plane_at_node) > box::star_forward) return;
-      for (int z = 0; z < number[2]; ++z)
-        for (int y = 0; y < number[1]; ++y)
-          for (int x = 0; x < number[0]; ++x) {
-            const int c[3] = {lowest[0] + x, lowest[1] + y, lowest[2] + z};
-            if (c[0] * c[0] > 1 || c[1] * c[1] > 1 || c[2] * c[2] > 1) continue;
-            const int p = kept_plane(c[0], c[1], c[2]);
-            if (p < 0) continue;
-            of[p].push_back({side * plane + place(f),
-                             here ? plane_here * plane + place(f) : plane_at_node * plane + place(h),
-                             (x | y << 1 | z << 2) * plane + place(h)});
-          }
-    };
-    int f[3], to[3];
-    const auto end = [&](int d) { return last >> d & 1 ? 1 : step[d]; };
-    for (f[2] = 1 - step[2]; f[2] < end(2); ++f[2])
-      for (f[1] = 1 - step[1]; f[1] < end(1); ++f[1])
-        for (f[0] = 1 - step[0]; f[0] < end(0); ++f[0])
-          for (to[2] = -1; to[2] < 2; ++to[2])
-            for (to[1] = -1; to[1] < 2; ++to[1])
-              for (to[0] = -1; to[0] < 2; ++to[0]) add(f, to);
-    for (const auto &terms_of : of) {
-      all.insert(all.end(), terms_of.begin(), terms_of.end());
-      first.push_back((int)all.size());
-    }
-    list.terms[P] = copy_to(fine.exec.space, all);
-    list.begin[P] = copy_to(fine.exec.space, first);
-  }
-  return list;
-}
-
-template <class T> static int odd_directions(const Level<T> &l) { return l.odd(0) | l.odd(1) << 1 | l.odd(2) << 2; }
-
-template <class T> void Product<T>::list(const Level<T> &fine)
-{
-  for (int last = 0; last < 8; ++last)
-    if (!(last & ~odd_directions(fine))) of[last] = list_of(fine, last);
-}
-
-template <class T> size_t Product<T>::bytes() const
-{
-  size_t sum = 0;
-  for (const Terms &t : of)
-    for (int e = 0; e < 2; ++e) sum += t.terms[e].bytes() + t.begin[e].bytes();
-  return sum;
-}
-
-template <class T> void Product<T>::run(const Level<T> &fine, Level<T> &coarse) const
-{
-  const auto sum = [&](auto stride, const Terms &t, const Box3 &part) {
-    box::for_chunks<1 + box::box_forward>(fine.exec, coarse.layout, part,
-                                          Sum<T, decltype(stride)::value>{
-                                            {t.terms[0].data(),  t.terms[1].data()},
-                                            {            t.begin[0].data(), t.begin[1].data()                 },
-                                            fine.weights.data(),
-                                            fine.a.data(),
-                                            fine.layout,
-                                            { fine.step[0],      fine.step[1],                       fine.step[2]},
-                                            coarse.a.data(),
-                                            (ptrdiff_t)coarse.layout.size(),
-                                            coarse.layout.half,
-                                            sizeof(T) == 8 ? tuning::singular_product : tuning::singular_single
-    });
-  };
-  for (int last = 0; last < 8; ++last) {
-    if (last & ~odd_directions(fine)) continue;
-    Box3 part = coarse.part;
-    for (int d = 0; d < 3; ++d) {
-      if (!fine.odd(d)) continue;
-      if (last >> d & 1) part.lo[d] = std::max(part.lo[d], coarse.n[d] - 1);
-      else part.hi[d] = std::min(part.hi[d], coarse.n[d] - 1);
-    }
-    if (fine.step[0] == 2) sum(std::integral_constant<int, 2>(), of[last], part);
-    else sum(std::integral_constant<int, 1>(), of[last], part);
-  }
+  with_points(fine.star, [&](auto kept) {
+    constexpr int F = decltype(kept)::value;
+    if (fine.step[0] == 2) return run<F, true, 1>(fine, coarse);
+    run<F, false, 0>(fine, coarse);
+    run<F, false, 1>(fine, coarse);
+  });
   std::vector<T *> planes;
   for (int p = 0; p <= box::box_forward; ++p)
     planes.push_back(coarse.a.data() + p * (ptrdiff_t)coarse.layout.size());
   coarse.incoming.exchange(planes.data(), (int)planes.size());
 }
 
-template struct Product<double>;
-template struct Product<float>;
+template void product(const Level<double> &, Level<double> &);
+template void product(const Level<float> &, Level<float> &);
 
 } // namespace tessera::rrb::three

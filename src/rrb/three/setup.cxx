@@ -1,6 +1,6 @@
 // The grids of a hierarchy, which directions are coarsened, and the last grid's inverse.
 #include "box/tuning.hpp"
-#include "rrb/three/hierarchy.hpp"
+#include "rrb/three/black.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +8,7 @@ namespace tessera::rrb::three {
 
 namespace {
 
+constexpr size_t most_levels = 64;
 constexpr double exact_nodes = 200; // a grid of at most so many is solved exactly
 // Nodes that a choice of directions serves badly, beside those of full coarsening; where full coarsening serves
 // nearly all nodes it stays; of one direction alone, which makes many more coarse nodes, that is asked of fewer.
@@ -60,8 +61,7 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
   params_ = params;
   finest_boxes_ = boxes;
   levels_.clear();
-  levels_.reserve(64);
-  products_.clear();
+  levels_.reserve(most_levels);
   kinds_.clear();
   levels_.emplace_back();
   Level<T> &l = levels_[0];
@@ -155,8 +155,6 @@ template <class T> void Hierarchy<T>::add_level(const int step[3])
   }
   allocate(c);
   fine.weights.resize(8 * Extent{fine.layout.size(), exec_.space});
-  products_.emplace_back();
-  products_.back().list(fine);
   levels_.push_back(std::move(c));
 }
 
@@ -171,12 +169,48 @@ template <class T> static void name_node(const std::vector<Level<T>> &levels, si
       if (levels[k - 1].step[d] == 2) node[d] = std::min(2 * node[d] + 1, levels[k - 1].n[d] - 1);
 }
 
+// Are the coefficients in the range of the precision?
+template <class T> bool Hierarchy<T>::fits(Failure &failure)
+{
+  report_differences(levels_[0], comm_, differences_, failure);
+  failure.failed = failure.unfit = !in_range<T>(failure.largest);
+  return !failure.failed;
+}
+
+// The kinds of level k, or what is wrong with it.
+template <class T> bool Hierarchy<T>::look(size_t k, Failure &failure)
+{
+  Counts both[2];
+  copy(found_.data() + 2 * k, exec_.space, both, Space::host, 2);
+  both[0].join(both[1]);
+  kinds_.push_back(shares(levels_[k], comm_, both[0]));
+  if (kinds_[k].first > 0) {
+    failure.failed = true;
+    failure.grid   = (int)k;
+    name_node(levels_, k, kinds_[k].first, failure.node);
+  } else if (sizeof(T) == 4 && params_.strict && !k && kinds_[0].faint > faint_some)
+    failure.failed = failure.unfit = failure.faint = true;
+  return !failure.failed;
+}
+
+// The directions that level k is coarsened in, and its smoother.
+template <class T> bool Hierarchy<T>::plan(size_t k, int step[3])
+{
+  Level<T>  &l   = levels_[k];
+  const bool any = choose(kinds_[k], l, step, l.served_badly);
+  const int before = l.degree;
+  l.degree = degree(l);
+  if (l.degree != before) ++setups_;
+  l.smoother.setup(false, l.degree, 1);
+  return any;
+}
+
 template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
-  ++setups_;
   if (!refresh) {
+    ++setups_;
     finest.star  = !source.box;
     finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
     for (int d = 0; d < 3; ++d) // red and black nodes take turns
@@ -184,51 +218,44 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
     allocate(finest);
     free_.resize(Extent{finest.layout.size(), exec_.space});
     levels_.erase(levels_.begin() + 1, levels_.end());
-    products_.clear();
-    boxes_ = finest_boxes_;
+      boxes_  = finest_boxes_;
+    places_ = Buffer<ptrdiff_t>();
   }
   kinds_.clear();
   dirichlet_ = source.dirichlet;
+  if (!found_.size()) found_.resize(Extent{2 * most_levels, exec_.space}), differences_.resize(Extent{2, exec_.space});
   finest.halo.exchange(source.free);
   copy(source.free, exec_.space, free_.data(), exec_.space, free_.size());
-  compress(finest, source, comm_, failure);
-  if (!in_range<T>(failure.largest)) {
-    failure.failed = failure.unfit = true;
-    return failure;
-  }
+  compress(finest, source, differences_);
+  if (!refresh && !fits(failure)) return failure;
   for (size_t k = 0;; ++k) {
-    const uint8_t *const free = k ? nullptr : free_.data();
-    mark_alive(levels_[k], free);
-    scale(levels_[k], free);
-    kinds_.push_back(kinds(levels_[k], comm_, k == 0));
-    if (kinds_[k].first > 0) {
-      failure.failed = true;
-      failure.grid   = (int)k;
-      name_node(levels_, k, kinds_[k].first, failure.node);
-      return failure;
-    }
-    if (sizeof(T) == 4 && params_.strict && !k && kinds_[0].faint > faint_some) {
-      failure.failed = failure.unfit = failure.faint = true;
-      return failure;
-    }
+    scale(levels_[k], k ? nullptr : free_.data());
+    find_kinds(levels_[k], k == 0, found_.data() + 2 * k);
+    if (!refresh && !look(k, failure)) return failure;
     if (refresh ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
-    int        step[3] = {1, 1, 1};
-    double     badly   = 0;
-    const bool any     = choose(kinds_[k], levels_[k], step, badly);
-    levels_[k].served_badly = badly;
-    levels_[k].degree       = degree(levels_[k]);
-    levels_[k].smoother.setup(false, levels_[k].degree, 1);
-    if (refresh && !std::equal(step, step + 3, levels_[k].step)) return setup(source, false); // other couplings
     if (!refresh) {
+      int        step[3];
+      const bool any = plan(k, step);
       if (levels_[k].shared && (!any || (params_.levels && (int)k + 1 >= params_.levels))) break;
       add_level(step);
     }
     Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
     interpolate(fine, coarse);
-    products_[k].run(fine, coarse);
+    product(fine, coarse);
     for (int d = 0; d < 3; ++d)
       if (coarse.periodic[d] && coarse.n[d] == 1) fold(coarse, d);
-    clear_dead(coarse);
+  }
+  if (refresh) { // the host waits once, at the end
+    bool same = true;
+    if (!fits(failure)) return failure;
+    for (size_t k = 0; k < levels_.size(); ++k) {
+      int step[3];
+      if (!look(k, failure)) return failure;
+      if (k + 1 == levels_.size()) break;
+      plan(k, step);
+      same = same && std::equal(step, step + 3, levels_[k].step);
+      if (!same) return setup(source, false); // other couplings
+    }
   }
   if (levels_.back().nodes() > (double)tuning::dense_maximum) {
     failure.failed = true;
@@ -239,8 +266,15 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
   for (auto *f : {&right_, &constants_})
     if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
       f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
-  cycle_ = params_.cycle != Cycle::automatic ? params_.cycle : kinds_[0].jumps > jumps_some ? Cycle::w : Cycle::v;
+  const Cycle cycle = params_.cycle != Cycle::automatic ? params_.cycle
+                    : kinds_[0].jumps > jumps_some      ? Cycle::w
+                                                        : Cycle::v;
+  if (cycle != cycle_) ++setups_;
+  cycle_ = cycle;
   invert(failure);
+  if (!params_.reduced || !finest.schur) black_.reset();
+  else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
+  if (black_) black_->setup(source, comm_);
   return failure;
 }
 
@@ -303,22 +337,22 @@ template <class T> void Hierarchy<T>::name_pivot(Failure &failure) const
 // The pseudo-inverse of the last grid's operator.
 template <class T> void Hierarchy<T>::invert(Failure &failure)
 {
-  const Level<T>        &l     = levels_.back();
-  std::vector<double>    dense = dense_operator(l);
-  std::vector<ptrdiff_t> places;
-  double                 negative;
-  for (int k = 0; k < l.n[2]; ++k)
-    for (int j = 0; j < l.n[1]; ++j)
-      for (int i = 0; i < l.n[0]; ++i) places.push_back(l.layout.at(i, j, k));
-  exact_.place(exec_, comm_, (int)places.size(), false);
+  const Level<T>     &l     = levels_.back();
+  std::vector<double> dense = dense_operator(l);
+  double              negative;
+  exact_.place(exec_, comm_, (int)l.nodes(), false);
   const auto result  = exact_.invert(exec_, dense, negative);
   failure.failed     = result != multigrid::ExactSolver<T>::Result::done;
   failure.not_finite = result == multigrid::ExactSolver<T>::Result::not_finite;
   failure.grid       = last();
   if (failure.failed && !failure.not_finite) name_pivot(failure);
+  if (places_.size()) return;
+  std::vector<ptrdiff_t> places;
+  for (int k = 0; k < l.n[2]; ++k)
+    for (int j = 0; j < l.n[1]; ++j)
+      for (int i = 0; i < l.n[0]; ++i) places.push_back(l.layout.at(i, j, k));
   places_ = copy_to(exec_.space, places);
-  for (auto &f : packed_)
-    if (f.size() != places.size()) f.resize(Extent{places.size(), exec_.space});
+  for (auto &f : packed_) f.resize(Extent{places.size(), exec_.space});
 }
 
 template <class T> std::vector<GridReport> Hierarchy<T>::report() const
@@ -339,12 +373,15 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
   return all;
 }
 
+template <class T> Hierarchy<T>::Hierarchy() = default;
+template <class T> Hierarchy<T>::~Hierarchy() = default;
+template <class T> Reduced *Hierarchy<T>::reduced() { return black_.get(); }
+
 template <class T> size_t Hierarchy<T>::bytes() const
 {
   size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + places_.bytes();
-  b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes();
+  b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes() + (black_ ? black_->bytes() : 0);
   for (const Level<T> &l : levels_) b += l.bytes();
-  for (const Product<T> &p : products_) b += p.bytes();
   return b;
 }
 

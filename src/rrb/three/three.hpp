@@ -27,6 +27,7 @@ struct Params {
   int   degree    = 0;                // of the smoother; 0: automatic
   int   levels    = 0;                // grids at most; 0: until few nodes remain
   long  redundant = 0;                // the first grid of at most so many nodes goes to every process; 0: automatic
+  bool  reduced   = false;            // the system of the black nodes is asked for
   bool  strict    = false;            // single precision is refused where double is likely to do much better
 };
 
@@ -37,14 +38,6 @@ struct Kinds {
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
   double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
-  HD void join(const Kinds &o)
-  {
-    for (int k = 0; k < 8; ++k) fraction[k] += o.fraction[k];
-    loose += o.loose;
-    jumps += o.jumps;
-    faint += o.faint;
-    if (o.first > 0 && (first == 0 || o.first < first)) first = o.first;
-  }
 };
 
 // What the finest operator is made of.
@@ -95,6 +88,24 @@ struct GridReport {
 // coarsened: its operator, scalings, weights and vectors, and a seventh of those of a grid with 27 points.
 constexpr size_t least_numbers = 4 + 2 + 8 + 5 + 28 / 7;
 
+// The system of the black nodes that the elimination of the red ones leaves, in double precision whatever that of the
+// hierarchy is: what conjugate gradients need. Its vectors are r, x, p, q and z. All is collective.
+class Reduced {
+public:
+  virtual ~Reduced() = default;
+  // From b in natural order of the own nodes: r, and x = p = 0; there are no null vectors.
+  virtual void   begin(const double *b) = 0;
+  // One more vector of the operator's null space, in natural order; nullptr: the constants.
+  virtual void   add_null(const double *v) = 0;
+  virtual double precondition() = 0;          // z = M r, orthogonal to the null vectors; r'z
+  virtual double norm2() = 0;                 // z'z, with the red nodes' values that belong to z
+  virtual void   direction(double beta) = 0;  // p = z + beta p
+  virtual double multiply() = 0;              // q = S p; p'q
+  virtual double step(double alpha) = 0;      // x += alpha p, r -= alpha q; r'r
+  // y = x and what belongs to it at the other nodes, in natural order. b: as begin() had it.
+  virtual void   solution(const double *b, double *y) = 0;
+};
+
 class Solver {
 public:
   virtual ~Solver() = default;
@@ -110,6 +121,8 @@ public:
   virtual Cycle                   cycle() const = 0;
   virtual int                     parts() const = 0; // that hang loose
   virtual const Grid3            &finest() const = 0; // a Source is on its layout
+  // nullptr where it was not asked for, or red nodes are not eliminated
+  virtual Reduced                *reduced() = 0;
 };
 std::unique_ptr<Solver> make_solver(bool single);
 

@@ -1,9 +1,11 @@
 // Interpolation by the operator. A node between two coarse ones along a direction takes what its row, with the other
 // directions summed up, says of them; one between four what the collapsed row of their plane says, with the weights of
-// the nodes on the edges; one between eight its row itself, with the weights of all these. Three passes.
+// the nodes on the edges; one between eight its row itself, with the weights of all these. Three passes, coarse nodes
+// with the first one. Loops over couplings are unrolled: rows stay in a device's registers.
 #include "box/level.hpp"
 #include "box/tuning.hpp"
 #include "rrb/three/hierarchy.hpp"
+#include <algorithm>
 
 namespace tessera::rrb::three {
 
@@ -21,7 +23,11 @@ template <class T, int F> struct Weigh {
   bool                  periodic[3];
   int                   last[3]; // the index of a coarse node that is even; -1: there is none
 
-  HD static int along(int c, int d) { return d == 0 ? c % 3 - 1 : d == 1 ? c / 3 % 3 - 1 : c / 9 - 1; }
+  HD static constexpr int along(int c, int d) { return d == 0 ? c % 3 - 1 : d == 1 ? c / 3 % 3 - 1 : c / 9 - 1; }
+  HD static constexpr bool stored(int x, int y, int z)
+  {
+    return F == box::box_forward || (x != 0) + (y != 0) + (z != 0) <= 1;
+  }
   HD static double positive(double v) { return v > 0 ? v : 0; }
   HD static T      cut(double v) { return fabs(v) < tuning::small_weight ? (T)0 : (T)v; }
   HD bool has(const int *q, int d, int side) const
@@ -47,7 +53,7 @@ template <class T, int F> struct Weigh {
     int             between = 0, count = 0;
     for (int d = 0; d < 3; ++d)
       if (step[d] == 2 && !(q[d] & 1) && q[d] != last[d]) between |= 1 << d, ++count;
-    if (count != pass) return;
+    if (count != pass && (count || pass != 1)) return;
     if (!count) {
       w[e] = alive[e];
       return;
@@ -58,23 +64,30 @@ template <class T, int F> struct Weigh {
     }
     double a[27], sum = 0;
     s.template row<P>(o, a);
-    for (int c = 0; c < 27; ++c) {
-      if (c != 13 && !alive[to<P>(o, along(c, 0), along(c, 1), along(c, 2))]) a[c] = 0;
+    box::unroll3<0, 27>([&](auto number) {
+      constexpr int c = decltype(number)::value, x = along(c, 0), y = along(c, 1), z = along(c, 2);
+      if (!stored(x, y, z)) return;
+      if (c != 13 && !alive[to<P>(o, x, y, z)]) a[c] = 0;
       sum += a[c];
-    }
-    if (count == 1) edge<P>(o, q, between, a, sum);
-    else if (count == 2) face<P>(o, q, between, a, sum);
+    });
+    if (between == 1) edge<P, 0>(o, q, a, sum);
+    else if (between == 2) edge<P, 1>(o, q, a, sum);
+    else if (between == 4) edge<P, 2>(o, q, a, sum);
+    else if (between == 3) face<P, 0, 1>(o, q, a, sum);
+    else if (between == 5) face<P, 0, 2>(o, q, a, sum);
+    else if (between == 6) face<P, 1, 2>(o, q, a, sum);
     else centre<P>(o, q, a, sum);
   }
 
-  template <int P> HD void edge(ptrdiff_t o, const int *q, int between, const double *a, double sum) const
+  // d: the direction
+  template <int P, int d> HD void edge(ptrdiff_t o, const int *q, const double (&a)[27], double sum) const
   {
-    const int d = between == 1 ? 0 : between == 2 ? 1 : 2;
-    double    below = 0, above = 0, lo = 0, hi = 0;
-    for (int c = 0; c < 27; ++c) {
+    double below = 0, above = 0, lo = 0, hi = 0;
+    box::unroll3<0, 27>([&](auto number) {
+      constexpr int c = decltype(number)::value;
       if (along(c, d) < 0) below -= a[c];
       if (along(c, d) > 0) above -= a[c];
-    }
+    });
     below = positive(below), above = positive(above);
     const bool   has_lo = has(q, d, -1), has_hi = has(q, d, 1);
     const double both = below + above;
@@ -93,7 +106,7 @@ template <class T, int F> struct Weigh {
   }
 
   // All of the weight to one corner: one without couplings, or the first that there is.
-  template <int P, class Corner> HD static void give(int corners, double *v, const Corner &corner)
+  template <int corners, class Corner> HD static void give(double (&v)[corners], const Corner &corner)
   {
     int best = -1;
     for (int free = 0; free < 2 && best < 0; ++free)
@@ -104,26 +117,29 @@ template <class T, int F> struct Weigh {
     for (int y = 0; y < corners; ++y) v[y] = y == best;
   }
 
-  template <int P> HD void face(ptrdiff_t o, const int *q, int between, const double *a, double sum) const
+  // d, f: the directions
+  template <int P, int d, int f> HD void face(ptrdiff_t o, const int *q, const double (&a)[27], double sum) const
   {
-    const int d = between & 1 ? 0 : 1, f = between & 4 ? 2 : 1;
     double    c[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, others = 0, v[4], total = 0;
-    for (int n = 0; n < 27; ++n) c[along(n, f) + 1][along(n, d) + 1] += a[n];
+    box::unroll3<0, 27>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      c[along(n, f) + 1][along(n, d) + 1] += a[n];
+    });
     for (int y = 0; y < 3; ++y)
       for (int x = 0; x < 3; ++x)
         if (x != 1 || y != 1) others -= c[y][x];
     const double diagonal = others + positive(sum);
     const bool   tied = others > 1e-8 * a[13] && others > some * sum;
-    for (int y = 0; y < 4; ++y) {
-      const int  m = y & 1, n = y >> 1;
+    box::unroll3<0, 4>([&](auto corner) {
+      constexpr int y = decltype(corner)::value, m = y & 1, n = y >> 1;
       const bool in = has(q, d, 2 * m - 1) && has(q, f, 2 * n - 1);
       const double z = c[2 * n][2 * m] + c[1][2 * m] * (double)w[(n << f) * s.plane + to<P>(o, d, 2 * m - 1)] +
                        c[2 * n][1] * (double)w[(m << d) * s.plane + to<P>(o, f, 2 * n - 1)];
       v[y] = in && tied ? -z / diagonal : 0;
       total += v[y];
-    }
+    });
     if (sum < tuning::tied_sideways * a[13] && !(total > some))
-      give<P>(4, v, [&](int y) {
+      give(v, [&](int y) {
         const int side[2] = {2 * (y & 1) - 1, 2 * (y >> 1) - 1};
         if (!has(q, d, side[0]) || !has(q, f, side[1])) return -1;
         int x[3] = {0, 0, 0};
@@ -134,23 +150,24 @@ template <class T, int F> struct Weigh {
     for (int y = 0; y < 4; ++y) w[((y & 1) << d | (y >> 1) << f) * s.plane + e] = cut(v[y]);
   }
 
-  template <int P> HD void centre(ptrdiff_t o, const int *q, const double *a, double sum) const
+  template <int P> HD void centre(ptrdiff_t o, const int *q, const double (&a)[27], double sum) const
   {
     double v[8], total = 0;
-    for (int y = 0; y < 8; ++y) {
-      const int side[3] = {2 * (y & 1) - 1, 2 * (y >> 1 & 1) - 1, 2 * (y >> 2) - 1};
-      double    z = 0;
+    box::unroll3<0, 8>([&](auto corner) {
+      constexpr int y = decltype(corner)::value, X = 2 * (y & 1) - 1, Y = 2 * (y >> 1 & 1) - 1, Z = 2 * (y >> 2) - 1;
+      double        u = 0;
       v[y] = 0;
-      if (!has(q, 0, side[0]) || !has(q, 1, side[1]) || !has(q, 2, side[2])) continue;
-      for (int m = 1; m < 8; ++m) { // neighbours towards the corner
-        const int x = m & 1 ? side[0] : 0, yy = m & 2 ? side[1] : 0, zz = m & 4 ? side[2] : 0;
-        z += a[13 + x + 3 * yy + 9 * zz] * (double)w[(y & ~m) * s.plane + to<P>(o, x, yy, zz)];
-      }
-      v[y] = -z / a[13];
+      if (!has(q, 0, X) || !has(q, 1, Y) || !has(q, 2, Z)) return;
+      box::unroll3<1, 8>([&](auto towards) { // neighbours towards the corner
+        constexpr int m = decltype(towards)::value, x = m & 1 ? X : 0, yy = m & 2 ? Y : 0, zz = m & 4 ? Z : 0;
+        if (!stored(x, yy, zz)) return;
+        u += a[13 + x + 3 * yy + 9 * zz] * (double)w[(y & ~m) * s.plane + to<P>(o, x, yy, zz)];
+      });
+      v[y] = -u / a[13];
       total += v[y];
-    }
+    });
     if (sum < tuning::tied_sideways * a[13] && !(total > some))
-      give<P>(8, v, [&](int y) {
+      give(v, [&](int y) {
         const int side[3] = {2 * (y & 1) - 1, 2 * (y >> 1 & 1) - 1, 2 * (y >> 2) - 1};
         if (!has(q, 0, side[0]) || !has(q, 1, side[1]) || !has(q, 2, side[2])) return -1;
         return (int)alive[to<P>(o, side[0], side[1], side[2])];
@@ -183,7 +200,7 @@ template <class T> void interpolate(Level<T> &l, const Grid3 &coarse)
   const ptrdiff_t  plane = (ptrdiff_t)l.layout.size();
   std::vector<T *> planes;
   for (int y = 0; y < 8; ++y) planes.push_back(l.weights.data() + y * plane);
-  for (int pass = 0; pass <= (l.step[0] == 2) + (l.step[1] == 2) + (l.step[2] == 2); ++pass) {
+  for (int pass = 1; pass <= std::max(1, (l.step[0] == 2) + (l.step[1] == 2) + (l.step[2] == 2)); ++pass) {
     with_operator(l, [&](auto s) {
       box::for_nodes(l.exec, l.layout, l.own,
                      Weigh<T, decltype(s)::kept>{

@@ -1,0 +1,102 @@
+// The beginning and the end of an iteration on the black nodes of a grid of three dimensions.
+#include "rrb/cg/three_space.hpp"
+
+namespace tessera {
+
+// f(the values of v in the grid's distribution)
+template <class F> PetscErrorCode ThreeSpace::Read(Vec v, const F &f)
+{
+  Vec from = v, to;
+
+  PetscFunctionBegin;
+  if (three_.matrix.moved()) PetscCall(three_.matrix.Bring(v, &from, &to));
+  PetscCall(three_.x.Read(from, three_.exec.space));
+  f(three_.x.data());
+  PetscCall(three_.x.Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ThreeSpace::Start(double *first)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  if (!ksp_->guess_zero) {
+    PetscCall(KSP_MatMult(ksp_, A, ksp_->vec_sol, Source()));
+    PetscCall(VecAYPX(Source(), -1.0, ksp_->vec_rhs));
+  }
+  PetscCall(FirstNorm(ksp_, Source(), ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ThreeSpace::Begin()
+{
+  Mat          A;
+  MatNullSpace nullspace;
+
+  PetscFunctionBegin;
+  begun_ = true;
+  PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b); }));
+  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  PetscCall(MatGetNullSpace(A, &nullspace));
+  if (nullspace) { // that of the Schur complement is A's on the black nodes
+    PetscBool  constant;
+    PetscInt   n;
+    const Vec *vectors;
+    PetscCall(MatNullSpaceGetVecs(nullspace, &constant, &n, &vectors));
+    if (constant) reduced_.add_null(nullptr);
+    for (PetscInt i = 0; i < n; ++i)
+      PetscCall(Read(vectors[i], [&](const double *v) { reduced_.add_null(v); }));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ThreeSpace::Update(Vec dx)
+{
+  Vec from = Source(), to = dx;
+
+  PetscFunctionBegin;
+  if (three_.matrix.moved()) PetscCall(three_.matrix.Bring(Source(), &from, &to));
+  PetscCall(three_.x.Read(from, three_.exec.space));
+  PetscCall(three_.y.Write(to, three_.exec.space));
+  reduced_.solution(three_.x.data(), three_.y.data());
+  PetscCall(three_.y.Restore());
+  PetscCall(three_.x.Restore());
+  if (three_.matrix.moved()) PetscCall(three_.matrix.TakeBack(dx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ThreeSpace::Finish()
+{
+  Vec          dx = ksp_->guess_zero ? ksp_->vec_sol : ksp_->work[1];
+  Mat          A;
+  MatNullSpace nullspace;
+
+  PetscFunctionBegin;
+  if (!begun_) {
+    if (ksp_->guess_zero) PetscCall(VecSet(ksp_->vec_sol, 0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(Update(dx));
+  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  PetscCall(MatGetNullSpace(A, &nullspace)); // as KSPCG, whose directions have none of it
+  if (nullspace) PetscCall(MatNullSpaceRemove(nullspace, dx));
+  if (!ksp_->guess_zero) PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ThreeSpace::Solution(Vec v)
+{
+  PetscFunctionBegin;
+  if (!begun_) {
+    if (ksp_->guess_zero) PetscCall(VecSet(v, 0));
+    else PetscCall(VecCopy(ksp_->vec_sol, v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(Update(v));
+  if (!ksp_->guess_zero) PetscCall(VecAXPY(v, 1.0, ksp_->vec_sol));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera

@@ -1,0 +1,262 @@
+// The system of the black nodes in double precision, for conjugate gradients.
+#include "exec/each.hpp"
+#include "rrb/three/black.hpp"
+#include "rrb/three/kernels.hpp"
+
+namespace tessera::rrb::three {
+
+namespace {
+
+struct Invert {
+  const double  *a;
+  const uint8_t *free;
+  double        *d;
+  HD void        operator()(int p) const { d[p] = free[p] && a[p] > 0 ? 1 / a[p] : 0; }
+};
+
+// The residual in the hierarchy's precision, and the first step of the smoother: z = c D^-1 b.
+template <class T> struct LoadBlack {
+  const double *r;
+  const T      *inverse;
+  T            *b, *z, c;
+  int           half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    const T         v = (T)r[e];
+    b[e] = v;
+    z[e] = c * inverse[e] * v;
+  }
+};
+
+// p = z + beta p
+template <class T> struct Direct {
+  const T *z;
+  double  *p, beta;
+  int      half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    p[e] = z[e] + beta * p[e];
+  }
+};
+
+// q = S p, zero in Dirichlet rows; p'q
+struct KeepProduct {
+  const uint8_t *free; // or nullptr
+  const double  *p;
+  double        *q;
+  HD double      operator()(ptrdiff_t e, double product) const
+  {
+    const double v = !free || free[e] ? product : 0;
+    q[e] = v;
+    return v * p[e];
+  }
+};
+struct Multiply {
+  box::Symmetric3<double, box::star_forward> s;
+  KeepProduct                                end;
+  template <int P> HD double                 at(int, ptrdiff_t o) const
+  {
+    return end(o + P * (ptrdiff_t)s.half, s.template product<P>(end.p, o));
+  }
+};
+
+// x += alpha p, r -= alpha q, r'r: 48 B a black node
+struct Step {
+  const double *p, *q;
+  double       *x, *r, alpha;
+  int           half;
+  template <int P> HD double at(int, ptrdiff_t o) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    const double    v = r[e] - alpha * q[e];
+    x[e] += alpha * p[e];
+    r[e] = v;
+    return v * v;
+  }
+};
+
+template <class A, class B> struct Dot {
+  const A *a;
+  const B *b;
+  int      half;
+  template <int P> HD double at(int, ptrdiff_t o) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    return (double)a[e] * (double)b[e];
+  }
+};
+
+// y = s y + c x
+template <class V> struct Combine {
+  const double *x;
+  V            *y;
+  double        c, s;
+  int           half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    y[e] = (V)(s * (double)y[e] + c * x[e]);
+  }
+};
+
+// Black nodes of a vector in natural order, ones where there is none.
+struct LoadNull {
+  const double *from;
+  Box3          own;
+  double       *to;
+  int           half;
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    to[o + P * (ptrdiff_t)half] = from ? from[natural_place(own, 2 * t + P, j, k)] : 1;
+  }
+};
+
+template <class T, class A, class B> double dot(const Level<T> &l, int colour, const A *a, const B *b)
+{
+  return box::sum_colour(l.exec, l.layout, l.own, colour, Dot<A, B>{a, b, l.layout.half});
+}
+template <class T, class Kernel> void on_black(const Level<T> &l, const Kernel &kernel)
+{
+  box::for_colour(l.exec, l.layout, l.own, black, kernel);
+}
+
+} // namespace
+
+template <class T> box::Symmetric3<double, box::star_forward> BlackSystem<T>::matrix()
+{
+  if constexpr (std::is_same_v<T, double>) return view<box::star_forward>(h_.first());
+  else return view<box::star_forward>(double_);
+}
+
+template <class T> const double *BlackSystem<T>::diagonal()
+{
+  if constexpr (std::is_same_v<T, double>) return h_.first().diagonal.data();
+  else return double_.diagonal.data();
+}
+
+template <class T> double BlackSystem<T>::sum(double own) const
+{
+  if (!h_.first().shared) MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  return own;
+}
+
+template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &comm)
+{
+  Level<T>    &l = h_.first();
+  const Extent n{l.layout.size(), l.exec.space};
+  comm_ = comm;
+  for (Buffer<double> *v : {&r_, &x_, &p_, &q_})
+    if (v->size() != n) v->resize(n);
+  if constexpr (std::is_same_v<T, double>) return;
+  Level<double> &d = double_;
+  d.exec = l.exec, d.own = l.own, d.layout = l.layout, d.shared = l.shared, d.star = true;
+  if (d.diagonal.size() != n) {
+    d.a.resize((1 + box::star_forward) * n);
+    d.diagonal.resize(n);
+  }
+  std::swap(d.halo, l.halo);
+  Buffer<Differences> differences(Extent{2, l.exec.space});
+  compress(d, source, differences);
+  std::swap(d.halo, l.halo);
+  for_each(l.exec, (int)n.n, Invert{d.a.data(), source.free, d.diagonal.data()});
+}
+
+template <class T> void BlackSystem<T>::begin(const double *b)
+{
+  Level<T>            &l    = h_.first();
+  const uint8_t *const free = h_.free();
+  const auto           a    = matrix();
+  null_.clear();
+  x_.zero();
+  p_.zero();
+  for_natural(l, Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
+  if (free) {
+    l.halo.exchange(x_.data());
+    box::for_nodes(l.exec, l.layout, l.own,
+                   Product27<double, box::star_forward, Subtract<double>>{a, x_.data(), {free, r_.data()}});
+    x_.zero();
+  }
+  l.halo.exchange(r_.data());
+  on_black(l, ReduceRight<double, box::star_forward>{a, diagonal(), r_.data(), r_.data(), free});
+}
+
+template <class T> void BlackSystem<T>::add_null(const double *v)
+{
+  Level<T>      &l = h_.first();
+  Buffer<double> n(Extent{l.layout.size(), l.exec.space});
+  on_black(l, LoadNull{v, l.own, n.data(), l.layout.half});
+  for (Buffer<double> &u : null_) {
+    const double c = sum(dot(l, black, u.data(), n.data()));
+    on_black(l, Combine<double>{u.data(), n.data(), -c, 1, l.layout.half});
+  }
+  const double c = sum(dot(l, black, n.data(), n.data()));
+  if (!(c > 0)) return;
+  on_black(l, Combine<double>{n.data(), n.data(), 0, 1 / sqrt(c), l.layout.half});
+  null_.push_back(std::move(n));
+}
+
+template <class T> double BlackSystem<T>::precondition()
+{
+  Level<T> &l = h_.first();
+  on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
+                           l.layout.half});
+  h_.run_cycle(!h_.corrects_parts());
+  for (Buffer<double> &u : null_) {
+    const double c = sum(dot(l, black, u.data(), l.x.data()));
+    on_black(l, Combine<T>{u.data(), l.x.data(), -c, 1, l.layout.half});
+  }
+  return sum(dot(l, black, r_.data(), l.x.data()));
+}
+
+template <class T> double BlackSystem<T>::norm2()
+{
+  Level<T> &l = h_.first();
+  l.halo.exchange(l.x.data());
+  set_red(l, l.x.data());
+  return sum(dot(l, black, l.x.data(), l.x.data()) + dot(l, red, l.x.data(), l.x.data()));
+}
+
+template <class T> void BlackSystem<T>::direction(double beta)
+{
+  Level<T> &l = h_.first();
+  on_black(l, Direct<T>{l.x.data(), p_.data(), beta, l.layout.half});
+}
+
+template <class T> double BlackSystem<T>::multiply()
+{
+  Level<T>         &l = h_.first();
+  const KeepProduct end{h_.free(), p_.data(), q_.data()};
+  l.halo.exchange(p_.data());
+  box::for_colour(l.exec, l.layout, widened(l.own, !l.halo.empty()), red,
+                  Eliminate<double, box::star_forward>{matrix(), diagonal(), nullptr, p_.data()});
+  return sum(box::sum_colour(l.exec, l.layout, l.own, black, Multiply{matrix(), end}));
+}
+
+template <class T> double BlackSystem<T>::step(double alpha)
+{
+  Level<T> &l = h_.first();
+  return sum(box::sum_colour(l.exec, l.layout, l.own, black,
+                             Step{p_.data(), q_.data(), x_.data(), r_.data(), alpha, l.layout.half}));
+}
+
+template <class T> void BlackSystem<T>::solution(const double *b, double *y)
+{
+  Level<T>  &l = h_.first();
+  const auto a = matrix();
+  l.halo.exchange(x_.data());
+  box::for_colour(l.exec, l.layout, l.own, red,
+                  Eliminate<double, box::star_forward>{a, diagonal(), r_.data(), x_.data()});
+  for_natural(l, Store<double>{x_.data(), a.a, l.own, h_.free(), b, y, l.layout.half});
+}
+
+template <class T> size_t BlackSystem<T>::bytes() const
+{
+  return r_.bytes() + x_.bytes() + p_.bytes() + q_.bytes() + double_.a.bytes() + double_.diagonal.bytes();
+}
+
+template class BlackSystem<double>;
+template class BlackSystem<float>;
+
+} // namespace tessera::rrb::three

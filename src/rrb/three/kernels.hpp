@@ -1,0 +1,128 @@
+// Kernels of operators and vectors that the cycle and the system of the black nodes share.
+#pragma once
+#include "box/chunks.hpp"
+#include "rrb/three/hierarchy.hpp"
+
+namespace tessera::rrb::three {
+
+// end(place, (A v) there). 14 coefficients of 27 points, 4 of 7, v once, and what `end` moves.
+template <class T, int F, class End> struct Product27 {
+  box::Symmetric3<T, F> s;
+  const T              *v;
+  End                   end;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    end(o + P * (ptrdiff_t)s.half, s.template product<P>(v, o));
+  }
+};
+
+// v = (from ? d from : 0) - d (A v of the other colour)
+template <class T, int F> struct Eliminate {
+  box::Symmetric3<T, F> s;
+  const T              *diagonal, *from;
+  T                    *v;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    v[e] = diagonal[e] * ((from ? from[e] : 0) - s.template neighbours<P>(v, o));
+  }
+};
+
+template <class T> struct Residual {
+  const T *b;
+  T       *r;
+  HD T     operator()(ptrdiff_t e, T product) const { return r[e] = b[e] - product; }
+};
+
+// b_b - A_br D_r^-1 b_r, zero in Dirichlet rows where they are given
+template <class T, int F> struct ReduceRight {
+  box::Symmetric3<T, F> s;
+  const T              *diagonal, *b;
+  T                    *to;
+  const uint8_t           *free = nullptr;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    T               sum = b[e];
+    s.template each<P>(o, [&](T a, ptrdiff_t q) { sum -= a * (diagonal[q] * b[q]); });
+    to[e] = !free || free[e] ? sum : 0;
+  }
+};
+
+HD inline ptrdiff_t natural_place(const Box3 &own, int i, int j, int k)
+{
+  const ptrdiff_t nx = own.hi[0] - own.lo[0], ny = own.hi[1] - own.lo[1];
+  return (i - own.lo[0]) + nx * ((j - own.lo[1]) + ny * (k - own.lo[2]));
+}
+
+// Natural order, own nodes; what a Dirichlet row says goes to x.
+template <class T> struct Load {
+  const double  *from;
+  Box3           own;
+  const uint8_t *free;
+  const T       *a; // the diagonal
+  T             *b, *x;
+  int            half;
+  HD void node(int i, int j, int k, ptrdiff_t e) const
+  {
+    const ptrdiff_t p  = natural_place(own, i, j, k);
+    const bool      in = !free || free[e];
+    b[e]               = in ? (T)from[p] : 0;
+    if (free) x[e] = in ? 0 : (T)(from[p] / (double)a[e]);
+  }
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    node(2 * t + P, j, k, o + P * (ptrdiff_t)half);
+  }
+};
+template <class T> struct Store {
+  const T       *x, *a;
+  Box3           own;
+  const uint8_t *free;
+  const double  *from;
+  double        *to;
+  int            half;
+  HD void node(int i, int j, int k, ptrdiff_t e) const
+  {
+    const ptrdiff_t p = natural_place(own, i, j, k);
+    to[p]             = !free || free[e] ? (double)x[e] : from[p] / (double)a[e];
+  }
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    node(2 * t + P, j, k, o + P * (ptrdiff_t)half);
+  }
+};
+// kernel.node(i, j, k, place), neighbouring threads at neighbouring nodes: natural order is what is read or written.
+template <class Kernel> struct AlongRows {
+  box::Layout3 layout;
+  box::Rows    rows;
+  Kernel       kernel;
+  HD void      operator()(int i, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    kernel.node(i, j, k, layout.at(i, j, k));
+  }
+};
+template <class T, class Kernel> void for_natural(const Level<T> &l, const Kernel &kernel)
+{
+  const box::Rows rows = box::all_rows(l.own);
+  if (l.own.empty()) return;
+  if (chunk_of(l.exec) > 1) return box::for_nodes(l.exec, l.layout, l.own, kernel);
+  forall(l.exec, {l.own.lo[0], l.own.hi[0], 0, rows.count()}, AlongRows<Kernel>{l.layout, rows, kernel});
+}
+// b -= A_ID x_D, and x_D = 0 for what follows: it takes no part.
+template <class T> struct Subtract {
+  const uint8_t *free;
+  T             *b;
+  HD T           operator()(ptrdiff_t e, T product) const { return b[e] = free[e] ? b[e] - product : 0; }
+};
+
+inline Box3 widened(const Box3 &own, bool more)
+{
+  Box3 b = own;
+  for (int d = 0; d < 3 && more; ++d) --b.lo[d], ++b.hi[d];
+  return b;
+}
+
+} // namespace tessera::rrb::three
