@@ -220,7 +220,7 @@ template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
 // which are P' times those of the grid before, are known from the mesh's own on.
 template <class T> void NumericSetup<T>::restore_sums(Level<T> &fine, Level<T> &coarse)
 {
-  if (sums_.empty()) return;
+  if (sizeof(T) == sizeof(double)) return; // row_sums() gives none; a process without nodes has an empty list, too
   fine.restrict_known(sums_.data(), coarse);
   Buffer<T> &sums = coarse.work.b;
   if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);

@@ -18,7 +18,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   const int last  = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
   bool      skew = false, shape_stays = known && levels_[0].change < slight;
-  ++setups_, convective_              = false;
+  ++setups_;
+  convective_ = false;
   prepare_statistics();
   if (exec_.space == Space::cuda && !sweeps()) {
     size_t largest = 0;
