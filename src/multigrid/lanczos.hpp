@@ -15,7 +15,7 @@ namespace tessera::multigrid {
 // them by itself.
 struct Factors {
   const double *norm2, *norm2_before; // nullptr: the first step
-  bool          known     = false;
+  bool          known = false;
   double        over_norm = 0, ratio = 0; // 1 / |v|, |v| / |before|
   Factors(const Exec &exec, const double *now, const double *before) : norm2(now), norm2_before(before)
   {
@@ -51,7 +51,7 @@ template <class T> struct LanczosSubtract {
   HD double     operator()(int p) const
   {
     const double x = inverse[p] > 0 ? w[p] - *alpha * factors.scale() * v[p] : 0;
-    w[p]           = (T)x;
+    w[p] = (T)x;
     return inverse[p] > 0 ? x * x / inverse[p] : 0;
   }
 };
@@ -70,9 +70,8 @@ template <class T> struct Product {
   HD double operator()(int p) const { return (double)v[p] * z[p]; }
 };
 
-// beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level, and zeros. Where there are blocks, the largest
-// eigenvalue belongs to few unknowns, which takes more steps: on random meshes, 8 found 0.8 of it and 12 found 0.92.
-constexpr int lanczos_steps = 8, lanczos_steps_in_blocks = 12, lanczos_scalars = 2 * lanczos_steps_in_blocks;
+// beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
+constexpr int lanczos_steps = 8, lanczos_scalars = 2 * lanczos_steps;
 
 template <class Level> struct LanczosProblem {
   Level  *level;
@@ -89,12 +88,8 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
   using Vector = decltype(&decltype(Level::work)::x);
   using Work   = decltype(Level::work);
   Vector     v = &Work::x, before = &Work::r, w = &Work::z;
-  const auto steps_of = [](const Level &level) { return has_blocks(level) ? lanczos_steps_in_blocks : lanczos_steps; };
-  int        steps    = 0;
-  for (const LanczosProblem<Level> &p : problems) steps = std::max(steps, steps_of(*p.level));
   const auto each = [&](int k, const auto &step) {
-    for (const LanczosProblem<Level> &p : problems)
-      if (k < 2 * steps_of(*p.level)) step(*p.level, p.scalars);
+    for (const LanczosProblem<Level> &p : problems) step(*p.level, p.scalars);
     reduce(k);
   };
   const auto at = [](Level &level, Vector vector) {
@@ -113,7 +108,7 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     for_each(level.exec, level.unknowns(), TimesDiagonal<T>{level.inverse.data(), x});
     norm_in_blocks(level, x, s);
   });
-  for (int k = 0; k < steps; ++k) {
+  for (int k = 0; k < lanczos_steps; ++k) {
     const auto factors = [&](const Level &level, const double *s) {
       return Factors(level.exec, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
     };
@@ -126,7 +121,7 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
                                        at(level, w)},
                      s + 2 * k + 1);
     });
-    if (k + 1 == steps) break; // the last vector is not needed
+    if (k + 1 == lanczos_steps) break; // the last vector is not needed
     each(2 * k + 2, [&](Level &level, double *s) {
       sum_each(level.exec, level.unknowns(),
                LanczosSubtract<T>{at(level, v), level.inverse.data(), factors(level, s), s + 2 * k + 1, at(level, w)},
@@ -145,8 +140,8 @@ inline double largest_eigenvalue(int n, const double *v)
   double low = v[0], high = v[0];
   for (int k = 0; k < n; ++k) { // Gershgorin
     const double around = (k ? std::sqrt(v[2 * k - 1]) : 0) + (k + 1 < n ? std::sqrt(v[2 * k + 1]) : 0);
-    low                 = std::max(low, v[2 * k]);
-    high                = std::max(high, v[2 * k] + around);
+    low  = std::max(low, v[2 * k]);
+    high = std::max(high, v[2 * k] + around);
   }
   for (;;) { // none is above high, one is at least low
     const double middle = low + 0.5 * (high - low);
@@ -165,9 +160,9 @@ inline double largest_eigenvalue(int n, const double *v)
 inline double eigenvalue_bound(const double *s)
 {
   double largest = 0;
-  for (int k = 0; k < lanczos_steps_in_blocks; ++k) largest = std::max(largest, s[2 * k + 1]);
+  for (int k = 0; k < lanczos_steps; ++k) largest = std::max(largest, s[2 * k + 1]);
   int m = 1; // an invariant subspace ends it early
-  while (m < lanczos_steps_in_blocks && s[2 * m] > 1e-24 * largest * largest) ++m;
+  while (m < lanczos_steps && s[2 * m] > 1e-24 * largest * largest) ++m;
   const double w = largest_eigenvalue(m, s + 1);
   return w > 0 && std::isfinite(w) ? 1.1 * w : 1;
 }

@@ -102,18 +102,14 @@ template <class T> struct Change {
   }
 };
 
-// The diagonal gets back what rounding has taken from the row's sum: of each unknown over all nodes. What it has added
-// stays: without it, functions that are nearly multiples of others would lose their definiteness.
-constexpr double most_restored = 0.05;
-struct Rounding { // beside the diagonal
+struct Rounding { // of sums of rows, beside the diagonal
   double  v = 0;
   HD void join(const Rounding &o) { v = o.v > v ? o.v : v; }
 };
-template <class T> struct RestoreSum {
+template <class T> struct CompareSums {
   const int *i, *j;
-  const T   *sums;
+  const T   *a, *sums; // sums: without rounding, of each unknown over all nodes
   int        bs, n;
-  T         *a;
   HD void    operator()(int item, int line, Rounding &found) const
   {
     const int p = line * list_row + item;
@@ -123,10 +119,8 @@ template <class T> struct RestoreSum {
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
       double sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) sum += (double)a[((ptrdiff_t)bs * e + k) * bs + k];
-      T           &d     = a[((ptrdiff_t)bs * own + k) * bs + k];
-      const double wrong = sums[(ptrdiff_t)bs * p + k] - sum;
-      found.join({d > 0 ? fabs(wrong) / d : 0});
-      if (wrong > 0 && wrong < most_restored * d) d = (T)(d + wrong);
+      const double d = a[((ptrdiff_t)bs * own + k) * bs + k];
+      found.join({d > 0 ? fabs(sums[(ptrdiff_t)bs * p + k] - sum) / d : 0});
     }
   }
 };
@@ -209,18 +203,18 @@ template <class T> void Operator<T>::roots(Buffer<T> &root) const
 
 template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
 {
-  if (sizeof(T) == sizeof(double)) return nullptr;
+  if (!params_.falls_back) return nullptr;
   if (sums_.size() != unknowns) sums_ = make<T>(unknowns);
   else sums_.zero(); // of unknowns that take no part
   return sums_.data();
 }
 
 // What an operator makes of a constant is what rounding leaves of large numbers, on coarse grids more and more beside
-// their own: nodes of flat elements, or of jumps, have diagonals ten thousand times as large. So the sums of rows,
-// which are P' times those of the grid before, are known from the mesh's own on.
-template <class T> void NumericSetup<T>::restore_sums(Level<T> &fine, Level<T> &coarse)
+// their own: nodes at jumps have diagonals ten thousand times as large. So where coefficients jump, the sums of rows,
+// which are P' times those of the grid before and known from the mesh's own on, say how much of it is rounding.
+template <class T> void NumericSetup<T>::compare_sums(Level<T> &fine, Level<T> &coarse)
 {
-  if (sizeof(T) == sizeof(double)) return; // row_sums() gives none; a process without nodes has an empty list, too
+  if (!params_.falls_back || !filtered_) return;
   fine.restrict_known(sums_.data(), coarse);
   Buffer<T> &sums = coarse.work.b;
   if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);
@@ -230,7 +224,7 @@ template <class T> void NumericSetup<T>::restore_sums(Level<T> &fine, Level<T> &
   for_each(exec_, coarse.unknowns(), CopyValues<T>{sums.data(), sums_.data()});
   const size_t at = (size_t)(&coarse - levels_.data() + 1) * (size_t)statistics - 2;
   forall_join(exec_, list_box(coarse.n),
-              RestoreSum<T>{coarse.i.data(), coarse.j.data(), sums.data(), coarse.bs, coarse.n, coarse.a.data()},
+              CompareSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs, coarse.n},
               (Rounding *)(statistics_.data() + at));
   if (coarse.distributed) reduce_statistics({at}, MPI_MAX);
 }
@@ -354,7 +348,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    Operator<T>::roots(Buffer<T> &) const; \
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
   template T      *NumericSetup<T>::row_sums(size_t); \
-  template void    NumericSetup<T>::restore_sums(Level<T> &, Level<T> &); \
+  template void    NumericSetup<T>::compare_sums(Level<T> &, Level<T> &); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::estimate(const std::vector<int> &); \

@@ -358,7 +358,7 @@ private:
   void    invert_blocks(Level<T> &level);
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
-  void    restore_sums(Level<T> &fine, Level<T> &coarse);
+  void    compare_sums(Level<T> &fine, Level<T> &coarse);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;

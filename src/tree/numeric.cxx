@@ -56,7 +56,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
         next.a = make_unset<T>(old_.size());
       }
     }
-    product(level, next), restore_sums(level, next);
+    product(level, next);
+    compare_sums(level, next);
   }
   if (exec_.space == Space::host) old_ = Buffer<T>(), sums_ = Buffer<T>();
   const bool     swept = sweep_last();

@@ -18,8 +18,8 @@ namespace tessera::tree {
 namespace {
 
 // Two nodes are coupled if their entries count beside the larger diagonal: parts across a barrier of hardly any
-// conductivity are apart, and so is what conducts much better from what lies around it. Jumps of 1e4 do without.
-constexpr double weak = 5e-5;
+// conductivity are apart, and so is what conducts much better from what lies around it. Jumps of 1e4 do without, in the plane and in space.
+constexpr double weak = 1e-5;
 template <class T> struct Coupled {
   const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
   int      bs;
@@ -27,8 +27,8 @@ template <class T> struct Coupled {
   {
     if (!d) return true;
     const T *const block = a + (ptrdiff_t)bs * bs * e;
-    T              v     = 0;
-    for (int k = 0; k < bs * bs; ++k) v = fabs(block[k]) > v ? fabs(block[k]) : v;
+    T              v     = fabs(*block);
+    for (int k = 1; k < bs * bs; ++k) v = fabs(block[k]) > v ? fabs(block[k]) : v;
     return v > (T)weak * (d[p] > d[q] ? d[p] : d[q]);
   }
 };
@@ -54,9 +54,9 @@ template <class T> struct CountWeak {
   Coupled<T> coupled;
   HD double  operator()(int p) const
   {
-    bool found = false;
-    for (int e = i[p]; e < i[p + 1]; ++e) found = found || (leaf[j[e]] >= 0 && !coupled(p, e, j[e]));
-    return found;
+    for (int e = i[p]; e < i[p + 1]; ++e)
+      if (!coupled(p, e, j[e]) && leaf[j[e]] >= 0) return 1;
+    return 0;
   }
 };
 struct Number {
@@ -230,6 +230,23 @@ struct Runs {
 
 } // namespace
 
+// The largest diagonal entry of each node, ghosts included, where parts are told apart by values, else none: on the
+// first grid, where more than a few nodes have weak couplings, and on all others then. Collective.
+template <class T> Buffer<T> Setup<T>::find_weak(Level<T> &fine, const Buffer<int> &leaf, double few)
+{
+  const bool first = levels_.size() == 1;
+  if (!first && !strong_) return {};
+  Buffer<T> d = make_unset<T>((size_t)(fine.n + fine.ghosts));
+  for_each(exec_, fine.n, LargestDiagonal<T>{fine.i.data(), fine.j.data(), fine.a.data(), params_.bs, d.data()});
+  if (fine.distributed) fine.exchange.forward(d.data(), 1);
+  if (!first) return d;
+  Buffer<double>   sum = make<double>(1);
+  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
+  sum_each(exec_, fine.points, CountWeak<T>{fine.i.data(), fine.j.data(), leaf.data(), coupled}, sum.data());
+  strong_ = total(fetch(sum, 0)) > few;
+  return strong_ ? std::move(d) : Buffer<T>();
+}
+
 // The labels of roots and corners. False: those around each vertex are equal, or those that are not are few, as on any
 // mesh: at most as many as two lines (surfaces) across the mesh have nodes, or 3 % of all nodes. On meshes whose nodes
 // moved at random they are 0.3 to 0.4 %, with slits every six elements 30 %. Collective.
@@ -243,12 +260,9 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   label = make_unset<int>((size_t)all * (size_t)corners);
   for_each(exec_, all, Number{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
-  Buffer<T>        d;
-  if (levels_.size() == 1 || strong_) {
-    d = make_unset<T>((size_t)all);
-    for_each(exec_, fine.n, LargestDiagonal<T>{i, j, fine.a.data(), params_.bs, d.data()});
-    if (fine.distributed) fine.exchange.forward(d.data(), 1);
-  }
+  const double     lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
+  const double     few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);
+  const Buffer<T>  d = find_weak(fine, leaf, few);
   const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
   for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root.data(), !fine.distributed, coupled});
   for_each(exec_, all * corners, FirstLabels{points, offset, corners, label.data()});
@@ -262,8 +276,6 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
     reduce(largest, MPI_INT, MPI_MAX);
   }
   Buffer<double> sum = make<double>(1);
-  const double   lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
-  const double   few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);
   for (;;) {
     sum_each(exec_, cells.n,
              SpreadLabels<T>{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
@@ -282,13 +294,11 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
              sum.data());
     // labels only grow, so there will be fewer
     const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
-    if (!(others > few)) return false;
-    if (changes > 0) continue;
-    if (levels_.size() == 1) {
-      sum_each(exec_, points, CountWeak<T>{i, j, leaf.data(), coupled}, sum.data());
-      strong_ = total(fetch(sum, 0)) > few;
+    if (!(others > few)) {
+      if (levels_.size() == 1) strong_ = false;
+      return false;
     }
-    return true;
+    if (changes == 0) return true;
   }
 }
 

@@ -110,6 +110,7 @@ private:
   template <class K> void gather_keys(Buffer<K> &keys, int count);
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Buffer<Key> &key, int n) const;
+  Buffer<T>               find_weak(Level<T> &fine, const Buffer<int> &leaf, double few);
   bool                    label_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<int> &root,
                                       Buffer<int> &label, Buffer<int> &largest);
   void                    split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf);
