@@ -18,7 +18,8 @@ namespace tessera::tree {
 namespace {
 
 // Two nodes are coupled if their entries count beside the larger diagonal: parts across a barrier of hardly any
-// conductivity are apart, and so is what conducts much better from what lies around it. Jumps of 1e4 do without, in the plane and in space.
+// conductivity are apart, and so is what conducts much better from what lies around it. Jumps of 1e4 do without, in
+// the plane and in space.
 constexpr double weak = 1e-5;
 template <class T> struct Coupled {
   const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
