@@ -36,6 +36,8 @@ template <class T, class V> struct Dense {
 // Entries of the operator, scaled to a unit diagonal, that differ by more from their transposes make it one that is not
 // symmetric; what rounding does is less.
 constexpr double asymmetry = 1e-4;
+// Beside the largest diagonal entry; such an unknown is nothing but rounding, and takes no part.
+constexpr double absent = 1e-16;
 
 // A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot
 // after the other: what is swept is minus the inverse, and symmetric all the time. *norm2 is the square of the
@@ -60,7 +62,11 @@ template <class T> struct SweepLast {
         for (int k = 0; k < bs; ++k) m[p * n + bs * j[e] + k] += a[((ptrdiff_t)bs * e + p % bs) * bs + k];
     });
     block.sync();
-    block.each(0, n, 0, 1, [&](int p, int) { scale[p] = m[p * n + p] > 0 ? 1 / sqrt(m[p * n + p]) : 0; });
+    block.each(0, n, 0, 1, [&](int p, int) {
+      double largest = 0;
+      for (int q = 0; q < n; ++q) largest = m[q * n + q] > largest ? m[q * n + q] : largest;
+      scale[p] = m[p * n + p] > absent * largest ? 1 / sqrt(m[p * n + p]) : 0;
+    });
     block.sync();
     block.each(0, 1, 0, 1, [&](int, int) { *norm2 = 0; });
     block.sync();
@@ -182,7 +188,10 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   const size_t        order = (size_t)n;
   // scaled to a unit diagonal: what is zero must not depend on coefficients that jump
   std::vector<double> scale(order);
-  for (size_t p = 0; p < order; ++p) scale[p] = a[p * order + p] > 0 ? 1 / std::sqrt(a[p * order + p]) : 0;
+  double              largest = 0;
+  for (size_t p = 0; p < order; ++p) largest = std::max(largest, a[p * order + p]);
+  for (size_t p = 0; p < order; ++p)
+    scale[p] = a[p * order + p] > absent * largest ? 1 / std::sqrt(a[p * order + p]) : 0;
   double difference = 0;
   for (size_t p = 0; p < order; ++p)
     for (size_t q = 0; q < order; ++q) {

@@ -30,17 +30,15 @@ struct Factors {
     return known ? ratio : norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
   }
 };
-// w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2.
+// w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2. inverse = nullptr: without D^-1.
 template <class T> struct LanczosProduct {
   const T  *v, *inverse, *before;
   Factors   factors;
-  T        *w, *kept; // kept: A v, or nullptr
+  T        *w;
   HD double operator()(ptrdiff_t q, T product) const
   {
-    const double s = factors.scale();
-    if (kept) kept[q] = (T)(s * product);
-    w[q] =
-      inverse[q] > 0 ? (T)(s * inverse[q] * product - (factors.norm2_before ? factors.coupling() * before[q] : 0)) : 0;
+    const double s = factors.scale(), d = inverse ? inverse[q] : 1;
+    w[q] = d > 0 ? (T)(s * d * product - (factors.norm2_before ? factors.coupling() * before[q] : 0)) : 0;
     return (double)v[q] * product * s * s;
   }
 };
@@ -57,9 +55,19 @@ template <class T> struct LanczosSubtract {
     return inverse[p] > 0 ? x * x / inverse[p] : 0;
   }
 };
+// v = D v
+template <class T> struct TimesDiagonal {
+  const T *inverse;
+  T       *v;
+  HD void  operator()(int p) const { v[p] = inverse[p] > 0 ? v[p] / inverse[p] : 0; }
+};
 template <class T> struct Norm2 {
   const T  *v, *inverse;
   HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
+};
+template <class T> struct Product {
+  const T  *v, *z;
+  HD double operator()(int p) const { return (double)v[p] * z[p]; }
 };
 
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
@@ -71,8 +79,9 @@ template <class Level> struct LanczosProblem {
 };
 
 // Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
-// and z are used. D with blocks: blocks.norm(level, v, sum) adds v'(B - D)v to *sum; work.b is used. start(level, v)
-// makes the first vector. reduce(k): number k of all problems becomes the sum over the processes.
+// and z are used. Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x
+// and work.b, whose ghosts stay, for vectors: B itself, which may be singular, is not needed. start(level, v) makes the
+// first vector. reduce(k): number k of all problems becomes the sum over the processes.
 template <class T, class Level, class Start, class Reduce>
 void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce)
 {
@@ -83,37 +92,41 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     for (const LanczosProblem<Level> &p : problems) step(*p.level, p.scalars);
     reduce(k);
   };
-  const auto in_blocks = [&](Level &level, const T *v, double *s) {
-    if constexpr (HasBlocks<Level>::value)
-      if (level.blocks.any) level.blocks.norm(level, v, s);
+  const auto at = [](Level &level, Vector vector) {
+    return (level.work.*(has_blocks(level) && vector == &Work::x ? &Work::b : vector)).data();
+  };
+  const auto norm_in_blocks = [](Level &level, const T *v, double *norm2) { // and work.x = B^-1 v
+    T *const z = level.work.x.data();
+    for_each(level.exec, level.unknowns(), FirstZero<T, T>{v, level.inverse.data(), z, T(1)});
+    if constexpr (HasBlocks<Level>::value) level.blocks.add(level, v, T(1), z, (T *)nullptr, T(0));
+    sum_each(level.exec, level.unknowns(), Product<T>{v, z}, norm2);
   };
   each(0, [&](Level &level, double *s) {
-    T *const x = (level.work.*v).data();
+    T *const x = at(level, v);
     start(level, x);
-    sum_each(level.exec, level.unknowns(), Norm2<T>{x, level.inverse.data()}, s);
-    in_blocks(level, x, s);
+    if (!has_blocks(level)) return sum_each(level.exec, level.unknowns(), Norm2<T>{x, level.inverse.data()}, s);
+    for_each(level.exec, level.unknowns(), TimesDiagonal<T>{level.inverse.data(), x});
+    norm_in_blocks(level, x, s);
   });
   for (int k = 0; k < lanczos_steps; ++k) {
     const auto factors = [&](const Level &level, const double *s) {
       return Factors(level.exec, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
     };
     each(2 * k + 1, [&](Level &level, double *s) {
-      T *const x = (level.work.*v).data(), *const product = has_blocks(level) ? level.work.b.data() : nullptr;
+      const bool blocks = has_blocks(level);
+      T *const   x      = blocks ? level.work.x.data() : at(level, v);
       level.halo(x);
       level.sum_rows(x,
-                     LanczosProduct<T>{x, level.inverse.data(), (level.work.*before).data(), factors(level, s),
-                                       (level.work.*w).data(), product},
+                     LanczosProduct<T>{x, blocks ? nullptr : level.inverse.data(), at(level, before), factors(level, s),
+                                       at(level, w)},
                      s + 2 * k + 1);
-      if constexpr (HasBlocks<Level>::value)
-        if (product) level.blocks.add(level, (const T *)product, T(1), (level.work.*w).data(), (T *)nullptr, T(0));
     });
     if (k + 1 == lanczos_steps) break; // the last vector is not needed
     each(2 * k + 2, [&](Level &level, double *s) {
       sum_each(level.exec, level.unknowns(),
-               LanczosSubtract<T>{(level.work.*v).data(), level.inverse.data(), factors(level, s), s + 2 * k + 1,
-                                  (level.work.*w).data()},
+               LanczosSubtract<T>{at(level, v), level.inverse.data(), factors(level, s), s + 2 * k + 1, at(level, w)},
                s + 2 * k + 2);
-      in_blocks(level, (level.work.*w).data(), s + 2 * k + 2);
+      if (has_blocks(level)) norm_in_blocks(level, at(level, w), s + 2 * k + 2);
     });
     std::swap(before, v);
     std::swap(v, w);

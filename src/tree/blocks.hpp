@@ -35,9 +35,7 @@ template <class T> struct StrongBlocks {
   Exchange    exchange;
   // z and w times that to x += c (B^-1 - D^-1) r; z or x may be nullptr.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
-  // *sum += v' (B - D) v of the unknowns of this process
-  void   norm(const Level<T> &level, const T *v, double *sum);
-  size_t bytes() const
+  size_t                    bytes() const
   {
     return begin.bytes() + at.bytes() + member.bytes() + row.bytes() + block.bytes() + place.bytes() + from.bytes() +
            extra.bytes() + needed.bytes() + needed_row.bytes() + values.bytes() + exchange.bytes();

@@ -127,6 +127,9 @@ template <class T> struct FillEntries {
   double    *dense;
   HD void    operator()(int k) const { dense[k] = from[k] < 0 ? 0 : (double)a[from[k]]; }
 };
+// The diagonal of a block is raised by such a share, so that no entry of the inverse, whose rounding is of its largest
+// ones, hides what the others say.
+template <class T> constexpr double raised = sizeof(T) == sizeof(float) ? 1e-5 : 1e-6;
 // B^-1 - D^-1 of a block
 template <class T> struct InvertStrong {
   const int *begin, *at;
@@ -137,7 +140,10 @@ template <class T> struct InvertStrong {
     const int     n = begin[b + 1] - begin[b];
     double *const a = dense + at[b];
     double        diagonal[max_in_strong_block];
-    for (int k = 0; k < n; ++k) diagonal[k] = a[k * n + k];
+    for (int k = 0; k < n; ++k) {
+      diagonal[k] = a[k * n + k];
+      a[k * n + k] *= 1 + raised<T>;
+    }
     invert_block<max_in_strong_block>(a, n, dead_pivot<T>);
     for (int k = 0; k < n; ++k)
       for (int q = 0; q < n; ++q)
@@ -166,27 +172,6 @@ template <class T, class V> struct AddExtra {
     if (x) x[row[s]] += weight * sum;
   }
 };
-template <class T> struct NormInBlocks {
-  const int *begin, *at, *member, *row, *block, *place, *from;
-  const T   *a, *v, *others;
-  HD double  operator()(int s) const
-  {
-    const int        b = block[s], first = begin[b], n = begin[b + 1] - first, mine = place[s];
-    const int *const e   = from + at[b] + mine * n;
-    double           sum = 0;
-    for (int q = 0; q < n; ++q) {
-      const int m = member[first + q];
-      if (q != mine && e[q] >= 0) sum += (double)a[e[q]] * (m < 0 ? others[-1 - m] : v[m]);
-    }
-    return sum * v[row[s]];
-  }
-};
-struct AddNumber {
-  const double *from;
-  double       *to;
-  HD void       operator()(int) const { *to += *from; }
-};
-
 // Process, number and key of all nodes here, on the host, of a level that several processes have.
 template <class T> Buffer<double> names_of(Level<T> &level, MPI_Comm comm)
 {
@@ -263,17 +248,6 @@ template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &
   for_each(level.exec, (int)row.size(),
            AddExtra<T, V>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), extra.data(),
                           r, others, z, x, c, w, turned});
-}
-
-template <class T> void StrongBlocks<T>::norm(const Level<T> &level, const T *v, double *sum)
-{
-  const T *const others = fetch_partners(level, v);
-  Buffer<double> here(Extent{1, level.exec.space});
-  sum_each(level.exec, (int)row.size(),
-           NormInBlocks<T>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), from.data(),
-                           level.a.data(), v, others},
-           here.data());
-  for_each(level.exec, 1, AddNumber{here.data(), sum});
 }
 
 // The strong couplings of own unknowns with others; an end past the own ones is of another process.

@@ -102,6 +102,29 @@ template <class T> struct Change {
   }
 };
 
+struct Rounding { // of sums of rows, beside the diagonal
+  double  v = 0;
+  HD void join(const Rounding &o) { v = o.v > v ? o.v : v; }
+};
+template <class T> struct CompareSums {
+  const int *i, *j;
+  const T   *a, *sums; // sums: without rounding, of each unknown over all nodes
+  int        bs, n;
+  HD void    operator()(int item, int line, Rounding &found) const
+  {
+    const int p = line * list_row + item;
+    if (p >= n) return;
+    int own = i[p];
+    while (own < i[p + 1] && j[own] != p) ++own;
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      double sum = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e) sum += (double)a[((ptrdiff_t)bs * e + k) * bs + k];
+      const double d = a[((ptrdiff_t)bs * own + k) * bs + k];
+      found.join({d > 0 ? fabs(sums[(ptrdiff_t)bs * p + k] - sum) / d : 0});
+    }
+  }
+};
+
 HD inline double hash(Key k)
 {
   k ^= k >> 30;
@@ -127,9 +150,18 @@ template <class T> struct Start {
 } // namespace
 
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends
-// of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the
-// values before. Behind those of all grids stands what the inverse of the last operator gives.
-constexpr int statistics = multigrid::lanczos_scalars + 3;
+// of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ..., and what rounding did to the sums
+// of rows; last the change since the values before. Behind those of all grids stands what the inverse of the last
+// operator gives.
+constexpr int statistics = multigrid::lanczos_scalars + 4;
+// Such a part of a diagonal entry is too much for single precision, of several unknowns a node less.
+constexpr double much_rounding = 0.05, much_of_several = 5e-4;
+
+// What double precision may do without
+static Failure::Kind kind_of(Failure::Kind kind, const Params &params)
+{
+  return params.falls_back ? Failure::rounded : kind;
+}
 
 template <class T> void NumericSetup<T>::prepare_statistics()
 {
@@ -166,6 +198,34 @@ template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, c
 template <class T> void Operator<T>::roots(Buffer<T> &root) const
 {
   for_each(exec, (int)inverse.size(), Root<T>{inverse.data(), root.data()});
+}
+
+template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
+{
+  if (!params_.falls_back) return nullptr;
+  if (sums_.size() != unknowns) sums_ = make<T>(unknowns);
+  else sums_.zero(); // of unknowns that take no part
+  return sums_.data();
+}
+
+// What an operator makes of a constant is what rounding leaves of large numbers, on coarse grids more and more beside
+// their own: nodes at jumps have diagonals ten thousand times as large. So where coefficients jump, the sums of rows,
+// which are P' times those of the grid before and known from the mesh's own on, say how much of it is rounding.
+template <class T> void NumericSetup<T>::compare_sums(Level<T> &fine, Level<T> &coarse)
+{
+  if (!params_.falls_back || !filtered_) return;
+  fine.restrict_known(sums_.data(), coarse);
+  Buffer<T> &sums = coarse.work.b;
+  if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);
+  else if (fine.distributed)
+    multigrid::sum_processes(comm_, exec_.space, sums.data(), sums.size(), coarsest_.message);
+  if (sums_.size() < (size_t)coarse.unknowns()) sums_ = make_unset<T>((size_t)coarse.unknowns());
+  for_each(exec_, coarse.unknowns(), CopyValues<T>{sums.data(), sums_.data()});
+  const size_t at = (size_t)(&coarse - levels_.data() + 1) * (size_t)statistics - 2;
+  forall_join(exec_, list_box(coarse.n),
+              CompareSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs, coarse.n},
+              (Rounding *)(statistics_.data() + at));
+  if (coarse.distributed) reduce_statistics({at}, MPI_MAX);
 }
 
 // Of a coarse grid whose values were those in old_, and the roots of whose inverse diagonal are in z.
@@ -219,9 +279,12 @@ template <class T>
 void NumericSetup<T>::take_eigenvalue(int number, const double *found, double scale, Failure &failure)
 {
   const double *const ends = found + (ptrdiff_t)number * statistics, *const s = ends + 2;
-  if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
-  else if (ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
-    failure.kind  = Failure::indefinite;
+  const double much = params_.bs > 1 ? much_of_several : much_rounding;
+  if (params_.falls_back && found[(number + 1) * statistics - 2] > much) failure.kind = Failure::rounded;
+  else if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = kind_of(Failure::not_finite, params_);
+  // against the wind of an open side functions lose energy: methods for such matrices go on without those unknowns
+  else if (!(number && convective_) && ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
+    failure.kind  = kind_of(Failure::indefinite, params_);
     failure.value = -ends[1] / scale;
   }
   double &lambda = levels_[(size_t)number].lambda;
@@ -273,7 +336,8 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, a.data(), (int)a.size(), MPI_DOUBLE, MPI_SUM, comm_);
   using Result = typename multigrid::ExactSolver<T>::Result;
   const Result result = c.invert(exec_, a, failure.value);
-  if (result != Result::done) failure.kind = result == Result::indefinite ? Failure::indefinite : Failure::not_finite;
+  if (result != Result::done)
+    failure.kind = kind_of(result == Result::indefinite ? Failure::indefinite : Failure::not_finite, params_);
   return failure;
 }
 
@@ -282,6 +346,8 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    NumericSetup<T>::diagonal(Level<T> &, int, const Buffer<int> &, const Buffer<Diagonal> &); \
   template void    Operator<T>::roots(Buffer<T> &) const; \
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
+  template T      *NumericSetup<T>::row_sums(size_t); \
+  template void    NumericSetup<T>::compare_sums(Level<T> &, Level<T> &); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::estimate(const std::vector<int> &); \

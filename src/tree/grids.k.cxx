@@ -143,6 +143,7 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }
   if (from.by_nodes()) from.transfer.leaf = std::move(leaf);
+  if (strong_) numeric_.product(from, coarse);
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {

@@ -33,11 +33,7 @@ template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product 
 enum class Smoother { chebyshev, jacobi, gs, block_gs };
 
 // Interpolation is smoothed for coefficients that jump: where they do, never, always.
-enum class Filter {
-  automatic,
-  off,
-  on
-};
+enum class Filter { automatic, off, on };
 using multigrid::Cycle;
 
 struct Params {
@@ -244,6 +240,7 @@ template <class T> struct Level : Operator<T> {
   // begun: x counts as zero, and z has chebyshev.first() D^-1 b. Smoothing: cycle.k.cxx; the others: transfer.k.cxx
   template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
   template <class V> void       restrict_to(const Level &next);
+  void                          restrict_known(const T *r, Level &next); // b there = P' r
   template <class V> void       prolong_from(const V *e);
   template <class V> Vectors<V> vectors() const
   {
@@ -335,6 +332,7 @@ public:
   Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
   // The same from a level on whose values are those of some of its unknowns. The interpolation stays.
   Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale);
+  void     product(Level<T> &fine, Level<T> &coarse);
   void     block_values(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
   void     transpose_pattern(Level<T> &level);
   void     transpose_values(Level<T> &level);
@@ -343,7 +341,8 @@ public:
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const { return difficult() ? params_.rough : params_.degree; }
   uint64_t setups() const { return setups_; }
-  size_t   bytes() const { return parts_.bytes() + old_.bytes(); }
+  size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes(); }
+  T       *row_sums(size_t unknowns); // where run() expects them before rounding; nullptr: it needs none
 
 private:
   bool    jumps();
@@ -357,7 +356,7 @@ private:
   void    invert_blocks(Level<T> &level);
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
-  void    product(Level<T> &fine, Level<T> &coarse);
+  void    compare_sums(Level<T> &fine, Level<T> &coarse);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
@@ -370,7 +369,7 @@ private:
   Failure invert(double swept);
   std::vector<Level<T>>     &levels_;
   multigrid::ExactSolver<T> &coarsest_;
-  Buffer<T>                  parts_;            // on the device: of all leaves' products
+  Buffer<T>                  parts_, sums_;     // on the device: of all leaves' products; of a grid's rows
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // how often run() has run
   bool                       filtered_ = false; // the interpolation is smoothed

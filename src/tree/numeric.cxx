@@ -11,6 +11,12 @@ namespace tessera::tree {
 // B of D, whose least eigenvalues may be small, those of B^-1 A move by more.
 constexpr double slight = 0.05;
 
+// At most so many eigenvalues of an operator are zero: those of constants and of rotations.
+static int null_space(const Params &params, bool singular)
+{
+  return !singular ? 0 : params.bs == 1 ? 1 : params.bs + params.dim * (params.dim - 1) / 2;
+}
+
 template <class T>
 Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular)
 {
@@ -57,8 +63,9 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       }
     }
     product(level, next);
+    compare_sums(level, next);
   }
-  if (exec_.space == Space::host) old_ = Buffer<T>();
+  if (exec_.space == Space::host) old_ = Buffer<T>(), sums_ = Buffer<T>();
   const bool     swept = sweep_last();
   Buffer<double> found;
   if (known) found = on_host(statistics_);
@@ -78,10 +85,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
-  if (params_.falls_back && !singular) { // all processes go on in the same way
-    if (total(failure.kind)) return failure;
-    if (total(coarsest_.dropped)) failure.kind = Failure::rounded;
-  }
+  if (params_.falls_back && !total(failure.kind) && total(coarsest_.dropped > null_space(params_, singular)))
+    failure.kind = Failure::rounded; // on all processes
   for (Level<T> &l : levels_) {
     // the polynomials of lower degree end before they need it
     if (degree() > 2 && l.transfer.corners && l.work.w.empty() && !sweeps()) l.work.w = make<T>(l.work.z.size());

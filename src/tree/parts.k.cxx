@@ -1,6 +1,7 @@
-// Cells that hold parts of the mesh which nothing ties to each other nearby: the sides of a slit, the teeth of a comb.
-// The function of a vertex would tie them together. So each vertex gets a function for every connected component of
-// the nodes around it: two nodes are connected there that are coupled and that both lie in leaves with this vertex.
+// Cells that hold parts of the mesh which nothing ties to each other nearby: the sides of a slit, the teeth of a comb,
+// the sides of a barrier of little conductivity. The function of a vertex would tie them together. So each vertex gets
+// a function for every connected component of the nodes around it: two nodes are connected there that are coupled and
+// that both lie in leaves with this vertex.
 //
 // Nodes of a leaf that are coupled inside it form a part; it stands for its first node, the root. A label for each
 // root and corner spreads to the parts of other leaves that are coupled with it and have the same vertex, until none
@@ -16,15 +17,59 @@ namespace tessera::tree {
 
 namespace {
 
+// Two nodes are coupled if their entries count beside the larger diagonal: parts across a barrier of hardly any
+// conductivity are apart, and so is what conducts much better from what lies around it. Jumps of 1e4 do without, in
+// the plane and in space.
+constexpr double weak = 1e-5;
+template <class T> struct Coupled {
+  const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
+  int      bs;
+  HD bool  operator()(int p, int e, int q) const
+  {
+    if (!d) return true;
+    const T *const block = a + (ptrdiff_t)bs * bs * e;
+    T              v     = fabs(*block);
+    for (int k = 1; k < bs * bs; ++k) v = fabs(block[k]) > v ? fabs(block[k]) : v;
+    return v > (T)weak * (d[p] > d[q] ? d[p] : d[q]);
+  }
+};
+template <class T> struct LargestDiagonal {
+  const int *i, *j;
+  const T   *a;
+  int        bs;
+  T         *d;
+  HD void    operator()(int p) const
+  {
+    T   largest = 0;
+    int own     = i[p];
+    while (own < i[p + 1] && j[own] != p) ++own;
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      const T v = a[((ptrdiff_t)bs * own + k) * bs + k];
+      largest   = v > largest ? v : largest;
+    }
+    d[p] = largest;
+  }
+};
+template <class T> struct CountWeak {
+  const int *i, *j, *leaf;
+  Coupled<T> coupled;
+  HD double  operator()(int p) const
+  {
+    for (int e = i[p]; e < i[p + 1]; ++e)
+      if (!coupled(p, e, j[e]) && leaf[j[e]] >= 0) return 1;
+    return 0;
+  }
+};
 struct Number {
   int    *root;
   HD void operator()(int p) const { root[p] = p; }
 };
 // The roots of the nodes in a leaf: the least number of a part, which is an own node's where it has one.
-struct FindRoots {
+template <class T> struct FindRoots {
   const int *begin, *i, *j, *leaf;
   int       *root;
   bool       alone; // there are no ghosts
+  Coupled<T> coupled;
   HD void    operator()(int l) const
   {
     const int first = begin[l];
@@ -34,7 +79,7 @@ struct FindRoots {
       for (int p = first; p < begin[l + 1]; ++p)
         for (int e = i[p]; e < i[p + 1]; ++e) {
           const int q = j[e];
-          if (leaf[q] != l || root[q] == root[p]) continue;
+          if (leaf[q] != l || root[q] == root[p] || !coupled(p, e, q)) continue;
           const int least = root[p] < root[q] ? root[p] : root[q], larger = root[p] < root[q] ? q : p;
           root[larger]    = least;
           changed         = true;
@@ -51,10 +96,11 @@ struct FirstLabels {
 };
 // The largest label that a part of the leaf meets at each corner, up to the largest one of all around the vertex.
 // Returns how many have changed.
-struct SpreadLabels {
+template <class T> struct SpreadLabels {
   const int *begin, *i, *j, *leaf, *root, *vertex, *largest;
   int        corners;
   int       *label;
+  Coupled<T> coupled;
   HD double  operator()(int l) const
   {
     const int *const own = vertex + (ptrdiff_t)corners * l;
@@ -72,11 +118,11 @@ struct SpreadLabels {
       for (int e = i[p]; open && e < i[p + 1]; ++e) {
         const int k = leaf[j[e]], r = root[j[e]];
         if (k < 0 || k == l || r == last) continue;
-        last = r;
+        last = coupled.d ? -1 : r;
         const int *const others = vertex + (ptrdiff_t)corners * k, *const theirs = label + (ptrdiff_t)corners * r;
         for (int c = 0; c < corners; ++c)
           for (int d = 0; d < corners && open >> c & 1; ++d)
-            if (own[c] == others[d] && theirs[d] > mine[c]) {
+            if (own[c] == others[d] && theirs[d] > mine[c] && coupled(p, e, j[e])) {
               mine[c] = theirs[d];
               ++changes;
               if (mine[c] == largest[own[c]]) open &= ~(1u << c);
@@ -185,6 +231,23 @@ struct Runs {
 
 } // namespace
 
+// The largest diagonal entry of each node, ghosts included, where parts are told apart by values, else none: on the
+// first grid, where more than a few nodes have weak couplings, and on all others then. Collective.
+template <class T> Buffer<T> Setup<T>::find_weak(Level<T> &fine, const Buffer<int> &leaf, double few)
+{
+  const bool first = levels_.size() == 1;
+  if (!first && !strong_) return {};
+  Buffer<T> d = make_unset<T>((size_t)(fine.n + fine.ghosts));
+  for_each(exec_, fine.n, LargestDiagonal<T>{fine.i.data(), fine.j.data(), fine.a.data(), params_.bs, d.data()});
+  if (fine.distributed) fine.exchange.forward(d.data(), 1);
+  if (!first) return d;
+  Buffer<double>   sum = make<double>(1);
+  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
+  sum_each(exec_, fine.points, CountWeak<T>{fine.i.data(), fine.j.data(), leaf.data(), coupled}, sum.data());
+  strong_ = total(fetch(sum, 0)) > few;
+  return strong_ ? std::move(d) : Buffer<T>();
+}
+
 // The labels of roots and corners. False: those around each vertex are equal, or those that are not are few, as on any
 // mesh: at most as many as two lines (surfaces) across the mesh have nodes, or 3 % of all nodes. On meshes whose nodes
 // moved at random they are 0.3 to 0.4 %, with slits every six elements 30 %. Collective.
@@ -198,7 +261,11 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   label = make_unset<int>((size_t)all * (size_t)corners);
   for_each(exec_, all, Number{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
-  for_each(exec_, cells.n, FindRoots{begin, i, j, leaf.data(), root.data(), !fine.distributed});
+  const double     lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
+  const double     few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);
+  const Buffer<T>  d = find_weak(fine, leaf, few);
+  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
+  for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root.data(), !fine.distributed, coupled});
   for_each(exec_, all * corners, FirstLabels{points, offset, corners, label.data()});
   largest = make<int>((size_t)cells.vertices);
   for_each(exec_, points,
@@ -210,12 +277,10 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
     reduce(largest, MPI_INT, MPI_MAX);
   }
   Buffer<double> sum = make<double>(1);
-  const double   lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
-  const double   few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);
   for (;;) {
     sum_each(exec_, cells.n,
-             SpreadLabels{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
-                          label.data()},
+             SpreadLabels<T>{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
+                             label.data(), coupled},
              sum.data());
     double changes = fetch(sum, 0);
     if (fine.distributed) {
@@ -230,7 +295,10 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
              sum.data());
     // labels only grow, so there will be fewer
     const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
-    if (!(others > few)) return false;
+    if (!(others > few)) {
+      if (levels_.size() == 1) strong_ = false;
+      return false;
+    }
     if (changes == 0) return true;
   }
 }

@@ -196,7 +196,7 @@ template <class Index, class T> struct FillValues {
   const T         *before, *now;
   int              points;
   double           scale, rescaled; // of the values; the one before over it
-  T               *a;
+  T               *a, *sums;        // sums: of each row's own unknown at all nodes; nullptr: not wanted
   HD void          operator()(int item, int line, Reading &found) const
   {
     const int p = line * list_row + item;
@@ -206,7 +206,8 @@ template <class Index, class T> struct FillValues {
     // nothing is left out: the pattern knows where the columns are
     if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) {
       Row row(*this, p, found);
-      m.each_value(perm[p], [&](double v) { row.put(j[at], at, v), ++at; });
+      m.each_value(perm[p], [&](double v) { row.put(j[at], at, v, true), ++at; });
+      if (sums) sums[p] = (T)row.sum;
       return found.end_row((double)row.change);
     }
     for (int k = 0; k < m.bs; ++k) {
@@ -220,8 +221,9 @@ template <class Index, class T> struct FillValues {
           for (e = i[p]; j[e] != q;) ++e;
           e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
         }
-        row.put((ptrdiff_t)m.bs * q + column % m.bs, e, v);
+        row.put((ptrdiff_t)m.bs * q + column % m.bs, e, v, column % m.bs == k);
       });
+      if (sums) sums[(ptrdiff_t)m.bs * p + k] = (T)row.sum;
       found.end_row((double)row.change);
     }
   }
@@ -230,15 +232,17 @@ template <class Index, class T> struct FillValues {
     Reading          &found;
     T                 root, root_before; // of the row's own inverse diagonal
     T                 change = 0;
+    double            sum    = 0;
     HD                Row(const FillValues &fill, ptrdiff_t unknown, Reading &reading) :
       to(fill), found(reading), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0),
       root_before(fill.before ? fill.before[unknown] : 0)
     {
     }
     // a[e] := v
-    HD void put(ptrdiff_t other, ptrdiff_t e, double v)
+    HD void put(ptrdiff_t other, ptrdiff_t e, double v, bool summed)
     {
       v *= to.scale;
+      sum += summed ? v : 0;
       const T stored = (T)v;
       found.take(v, (double)stored);
       if (to.before) change += fabs(stored * (root * to.now[other]) - to.a[e] * (root_before * to.before[other]));
@@ -255,12 +259,12 @@ template <class Index, class T> struct FillScalars {
   const T         *before, *now;
   int              points;
   double           scale, rescaled;
-  T               *a;
+  T               *a, *sums;
   HD void          operator()(int item, int line, Reading &found) const
   {
     const Shared at(line * list_row + item, scalar_log_threads);
     const int    p = at.node;
-    double       sum = 0;
+    double       sum = 0, of_row = 0;
     if (p >= points) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
@@ -289,9 +293,14 @@ template <class Index, class T> struct FillScalars {
         const double v = scale * two.v[k];
         if (!before) j[place[k]] = q[k];
         found.take(v, (double)(T)v);
+        of_row += v;
         a[place[k]] = (T)v;
       }
     });
+    if (sums) {
+      of_row = sum_shared(of_row, at.log_threads);
+      if (!at.thread) sums[p] = (T)of_row;
+    }
     sum       = sum_shared(sum, at.log_threads);
     found.row = sum_shared(found.row, at.log_threads);
     if (at.thread) found.row = sum = 0;
@@ -377,15 +386,16 @@ double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
+  T *const               sums  = numeric_.row_sums((size_t)level.n * (size_t)params_.bs);
   if (scalars(exec_, rows, params_.bs))
     forall_join(exec_, list_box(level.points << scalar_log_threads),
                 FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
-                                      level.points, scale_, rescaled, level.a.data()},
+                                      level.points, scale_, rescaled, level.a.data(), sums},
                 found.data());
   else
     forall_join(exec_, list_box(level.points),
                 FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
-                                     level.points, scale_, rescaled, level.a.data()},
+                                     level.points, scale_, rescaled, level.a.data(), sums},
                 found.data());
   couplings(rows);
   if (!before && !params_.falls_back) return 0;

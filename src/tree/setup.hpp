@@ -87,10 +87,10 @@ private:
 template <class T> class Setup : Context {
 public:
   Setup(const Context &context, std::vector<Level<T>> &levels, Buffer<int> &perm, Buffer<int> &where,
-        DirichletRows &constrained, Frame &frame) :
+        DirichletRows &constrained, Frame &frame, NumericSetup<T> &numeric) :
     Context(context),
-    levels_(levels), perm_(perm), where_(where), constrained_(constrained), frame_(frame), galerkin_(context),
-    colouring_(context, levels, galerkin_)
+    levels_(levels), perm_(perm), where_(where), constrained_(constrained), frame_(frame), numeric_(numeric),
+    galerkin_(context), colouring_(context, levels, galerkin_)
   {
   }
   void begin_levels(int n, int ghosts, const std::vector<int> &owner, const std::vector<int> &index);
@@ -110,6 +110,7 @@ private:
   template <class K> void gather_keys(Buffer<K> &keys, int count);
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Buffer<Key> &key, int n) const;
+  Buffer<T>               find_weak(Level<T> &fine, const Buffer<int> &leaf, double few);
   bool                    label_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<int> &root,
                                       Buffer<int> &label, Buffer<int> &largest);
   void                    split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf);
@@ -122,10 +123,12 @@ private:
   Buffer<int>            &perm_, &where_;
   DirichletRows          &constrained_;
   Frame                  &frame_;
+  NumericSetup<T>        &numeric_;
   Points                  points_;
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
   double                  crowded_ = 0;
+  bool                    strong_  = false; // parts are told apart by values: the operators are made at once
   bool                    split_   = false; // a grid has vertices of several parts of the mesh
 };
 

@@ -286,7 +286,7 @@ template <class T> template <class Index>
 Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner,
                             const std::vector<int> &index, bool stretch, Space where)
 {
-  Setup<T> setup(*this, levels_, perm_, where_, constrained_, frame_);
+  Setup<T> setup(*this, levels_, perm_, where_, constrained_, frame_, numeric_);
   truncated_ = -1;
   other_.clear();
   setup.begin_levels(rows.n, rows.ghosts, owner, index);

@@ -180,6 +180,19 @@ template <class T> template <class V> void Level<T>::restrict_to(const Level &ne
   });
 }
 
+template <class T> void Level<T>::restrict_known(const T *r, Level &next)
+{
+  const int corners = transfer.corners;
+  T *const  sums    = work.sums.data();
+  with_block(bs, [&](auto b) {
+    for_each(exec, transfer.cells * corners,
+             RestrictCorner<T, b.value, T>{transfer.begin.data(), transfer.weight.data(), r, corners, sums});
+    for_each(exec, next.rows,
+             SumCorners<T, b.value, T>{transfer.first.data(), transfer.place.data(), nullptr, sums,
+                                       next.work.b.data(), nullptr, 0});
+  });
+}
+
 // x += P e
 template <class T> template <class V> void Level<T>::prolong_from(const V *e)
 {
@@ -202,5 +215,7 @@ template <class T> template <class V> void Level<T>::prolong_from(const V *e)
   template void Level<T>::prolong_from(const __VA_ARGS__ *);
 TESSERA_ALL_WIDTHS(INSTANTIATE, double)
 TESSERA_ALL_WIDTHS(INSTANTIATE, float)
+template void Level<double>::restrict_known(const double *, Level<double> &);
+template void Level<float>::restrict_known(const float *, Level<float> &);
 
 } // namespace tessera::tree
