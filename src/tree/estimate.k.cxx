@@ -120,7 +120,9 @@ template <class T> struct CompareSums {
       double sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) sum += (double)a[((ptrdiff_t)bs * e + k) * bs + k];
       const double d = a[((ptrdiff_t)bs * own + k) * bs + k];
-      found.join({d > 0 ? fabs(sums[(ptrdiff_t)bs * p + k] - sum) / d : 0});
+      Rounding     here;
+      if (d > 0) here.v = fabs(sums[(ptrdiff_t)bs * p + k] - sum) / d;
+      found.join(here);
     }
   }
 };
