@@ -114,8 +114,7 @@ template <class T> struct CompareSums {
   {
     const int p = line * list_row + item;
     if (p >= n) return;
-    int own = i[p];
-    while (own < i[p + 1] && j[own] != p) ++own;
+    const int own = own_entry(i, j, p);
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
       double sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) sum += (double)a[((ptrdiff_t)bs * e + k) * bs + k];

@@ -6,6 +6,7 @@
 // Nodes of a leaf that are coupled inside it form a part; it stands for its first node, the root. A label for each
 // root and corner spreads to the parts of other leaves that are coupled with it and have the same vertex, until none
 // changes. On nearly all meshes all parts around each vertex have the same label after a pass or two.
+#include "tree/rows.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
@@ -40,9 +41,8 @@ template <class T> struct LargestDiagonal {
   T         *d;
   HD void    operator()(int p) const
   {
-    T   largest = 0;
-    int own     = i[p];
-    while (own < i[p + 1] && j[own] != p) ++own;
+    T         largest = 0;
+    const int own     = own_entry(i, j, p);
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
       const T v = a[((ptrdiff_t)bs * own + k) * bs + k];
       largest   = v > largest ? v : largest;
@@ -60,7 +60,7 @@ template <class T> struct CountWeak {
     return 0;
   }
 };
-struct Number {
+struct OwnRoots {
   int    *root;
   HD void operator()(int p) const { root[p] = p; }
 };
@@ -259,7 +259,7 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   if (fine.distributed) MPI_Exscan(&points, &offset, 1, MPI_INT, MPI_SUM, comm_);
   root = make_unset<int>((size_t)all);
   label = make_unset<int>((size_t)all * (size_t)corners);
-  for_each(exec_, all, Number{root.data()});
+  for_each(exec_, all, OwnRoots{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
   const double     lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
   const double     few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);

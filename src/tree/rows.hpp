@@ -11,6 +11,14 @@
 
 namespace tessera::tree {
 
+// The entry of a node with itself, or the end of its row.
+HD inline int own_entry(const int *i, const int *j, int p)
+{
+  int e = i[p];
+  while (e < i[p + 1] && j[e] != p) ++e;
+  return e;
+}
+
 template <class V> struct Clear {
   V      *x;
   HD void operator()(int p) const { x[p] = 0; }
