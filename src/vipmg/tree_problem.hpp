@@ -65,10 +65,11 @@ private:
   bool   has_parts(int l) const { return tree_.levels()[(size_t)l].distributed; } // of the grid each process has one
   template <class Kernel> double sum(int l, const Kernel &kernel);
   template <class End> double    product(int l, double *x, const End &end); // whole operator; the sum of end()
+  template <class End> void      each_product(int l, double *x, const End &end);
   bool                           run_cycle(int l, bool climb);              // has the active set changed?
   void                           monotone_cycle(int l);
   void                           restrict_problem(int l);
-  template <class End> double    kept_product(double *x, const End &end);
+  void                           multiply(double *x); // by the operator of the mesh, in the unknowns' components
   void                           turn(double *x); // of the mesh: from its components to the unknowns, and back
   void                           set_diagonals();
   void                           sweep(int l);
