@@ -4,6 +4,7 @@
 #include "tree/rows.hpp"
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tessera::vipmg {
 
@@ -48,6 +49,7 @@ void TreeProblem::allocate(int l)
 void TreeProblem::begin(const Params &params)
 {
   params_    = params;
+  ++problems_;
   failed_    = false;
   truncated_ = -1;
   reflect_   = Buffer<double>();
@@ -380,9 +382,19 @@ void TreeProblem::monotone_cycle(int l)
   sweep(l);
 }
 
+// On a device it is recorded when it comes for the second time, as coarse grids cost launches only. What it is made of
+// changes with the problem and, as steps are kept by an exchange of vectors, with the place of x.
+void TreeProblem::monotone_cycle()
+{
+  const uint64_t of = (uint64_t)(size_t)grids_[0].x.data() ^ (problems_ * 0x9e3779b97f4a7c15ull);
+  if (has_parts(0) || std::exchange(last_, of) != of) monotone_cycle(0);
+  else recorded_.run(exec_.space, of, 0, [&] { monotone_cycle(0); });
+}
+
 bool TreeProblem::run_cycle(int l, bool climb)
 {
-  if (climb) monotone_cycle(l);
+  if (climb && !l) monotone_cycle();
+  else if (climb) monotone_cycle(l);
   else sweep(l);
   const double changed = mark(l);
   if (l == 0) changed_ = changed;
