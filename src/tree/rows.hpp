@@ -156,9 +156,11 @@ template <class T, int BS, class V, class End> struct EachRow {
     double       sum = 0;
     const Shared at(item, log_threads);
     if (!residual<T, BS>(i, j, a, x, (const V *)nullptr, at, s)) return 0;
-    for (int k = 0; k < BS; ++k)
-      if constexpr (width_of<V> == 1) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
-      else end((ptrdiff_t)BS * at.node + k, s[k]);
+    for (int k = 0; k < BS; ++k) {
+      const ptrdiff_t row = (ptrdiff_t)BS * at.node + k;
+      if constexpr (std::is_convertible_v<decltype(end(row, s[k])), double>) sum += end(row, s[k]);
+      else end(row, s[k]);
+    }
     return sum;
   }
 };

@@ -105,28 +105,29 @@ struct LargestDiagonal {
 template <class End> struct EndOf {
   const double *product;
   End           end;
-  HD double     operator()(int p) const { return end((ptrdiff_t)p, product[p]); }
+  HD auto       operator()(int p) const { return end((ptrdiff_t)p, product[p]); }
 };
 
 struct Residual {
   const double *b, *inverse, *x, *diagonal;
   double        scale;
   double       *r;
-  HD double     operator()(ptrdiff_t p, double product) const
+  HD void       operator()(ptrdiff_t p, double product) const
   {
     r[p] = inverse[p] > 0 ? b[p] - product : b[p] - scale * diagonal[p] * x[p];
-    return 0;
   }
 };
-// F = -r / scale
+// F = -r / scale, which was -b / scale before x
 struct Measures {
-  const double *x, *lo, *up, *r, *diagonal;
+  const double *x, *b, *lo, *up, *r, *diagonal;
   int           n;
   double        scale, zero;
   HD void       operator()(int i, int j, Measure &m) const
   {
     const int p = j * list_row + i;
     if (p >= n) return;
+    const double change = (b[p] - r[p]) / scale;
+    m.moved += change * change;
     m.add(-r[p] / scale, x[p], lo[p], up[p], diagonal[p], zero);
   }
 };
@@ -171,10 +172,9 @@ struct Store {
 struct ProjectedSweep {
   const double *x, *b, *lo, *up, *inverse;
   double        omega, *to;
-  HD double     operator()(ptrdiff_t p, double product) const
+  HD void       operator()(ptrdiff_t p, double product) const
   {
     to[p] = inverse[p] > 0 ? between(x[p] + omega * inverse[p] * (b[p] - product), lo[p], up[p]) : x[p];
-    return 0;
   }
 };
 // The residual and the unknowns that are not pressed against a bound; the sum is how many of them are others.
@@ -256,12 +256,8 @@ struct Scatter {
   }
 };
 struct Keep {
-  double   *q;
-  HD double operator()(ptrdiff_t p, double product) const
-  {
-    q[p] = product;
-    return 0;
-  }
+  double *q;
+  HD void operator()(ptrdiff_t p, double product) const { q[p] = product; }
 };
 // v becomes the step to the projection of x + v; the sum is what energy falls by along it, to first order.
 struct Project {

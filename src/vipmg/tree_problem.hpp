@@ -10,6 +10,7 @@
 //     conjugate residuals where the matrix is not symmetric, which the cycle preconditions correct them;
 //  3. the correction is projected, and a line search keeps energy from growing.
 #pragma once
+#include "exec/graph.hpp"
 #include "tree/hierarchy.hpp"
 #include "vipmg/linear_problem.hpp"
 
@@ -65,10 +66,12 @@ private:
   bool   has_parts(int l) const { return tree_.levels()[(size_t)l].distributed; } // of the grid each process has one
   template <class Kernel> double sum(int l, const Kernel &kernel);
   template <class End> double    product(int l, double *x, const End &end); // whole operator; the sum of end()
+  template <class End> void      each_product(int l, double *x, const End &end);
   bool                           run_cycle(int l, bool climb);              // has the active set changed?
   void                           monotone_cycle(int l);
+  void                           monotone_cycle(); // of the mesh
   void                           restrict_problem(int l);
-  template <class End> double    kept_product(double *x, const End &end);
+  void                           multiply(double *x); // by the operator of the mesh, in the unknowns' components
   void                           turn(double *x); // of the mesh: from its components to the unknowns, and back
   void                           set_diagonals();
   void                           sweep(int l);
@@ -90,6 +93,8 @@ private:
   Buffer<double>                 reflect_, turned_, product_; // of the nodes of the mesh; what products work with
   Buffer<double>                 directions_, images_;        // of conjugate residuals
   bool                           symmetric_ = true, failed_ = false;
+  Graph                          recorded_;               // the monotone cycle of the mesh
+  uint64_t                       problems_ = 0, last_ = 0; // how many have begun; what the last such cycle was of
   int                            truncated_ = -1;
   bool                           climbs_ = true; // with a monotone part, where the cycle asked for may have one
   double                         natural_ = 0;   // square of the residual behind the last cycle

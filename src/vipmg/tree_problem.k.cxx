@@ -4,6 +4,7 @@
 #include "tree/rows.hpp"
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tessera::vipmg {
 
@@ -48,6 +49,7 @@ void TreeProblem::allocate(int l)
 void TreeProblem::begin(const Params &params)
 {
   params_    = params;
+  ++problems_;
   failed_    = false;
   truncated_ = -1;
   reflect_   = Buffer<double>();
@@ -112,8 +114,8 @@ void TreeProblem::turn(double *x)
   if (!reflect_.empty()) for_each(exec_, level(0).n, Reflect{reflect_.data(), level(0).bs, x});
 }
 
-// A x of the mesh is kept, and then end()
-template <class End> double TreeProblem::kept_product(double *x, const End &end)
+// product_ = A x of the mesh
+void TreeProblem::multiply(double *x)
 {
   const bool    turned = !reflect_.empty();
   double *const v      = turned ? turned_.data() : x;
@@ -121,16 +123,18 @@ template <class End> double TreeProblem::kept_product(double *x, const End &end)
   turn(v);
   tree_.with_whole(0, [&](Level &at) {
     at.halo(v);
-    at.sum_rows(v, KeepProduct{v, product_.data()}, sum_.data());
+    at.each_row(v, Keep{product_.data()});
   });
   turn(product_.data());
-  return sum(0, EndOf<End>{product_.data(), end});
 }
 
 template <class End> double TreeProblem::product(int l, double *x, const End &end)
 {
   double s;
-  if (l == 0 && !reflect_.empty()) return kept_product(x, end);
+  if (l == 0 && !reflect_.empty()) {
+    multiply(x);
+    return sum(0, EndOf<End>{product_.data(), end});
+  }
   tree_.with_whole(l, [&](Level &at) {
     at.halo(x);
     at.sum_rows(x, end, sum_.data());
@@ -138,6 +142,19 @@ template <class End> double TreeProblem::product(int l, double *x, const End &en
   copy(sum_.data(), exec_.space, &s, Space::host, 1);
   if (has_parts(l)) MPI_Allreduce(MPI_IN_PLACE, &s, 1, MPI_DOUBLE, MPI_SUM, comm_);
   return s;
+}
+
+// The same without the sum, for which a host would wait.
+template <class End> void TreeProblem::each_product(int l, double *x, const End &end)
+{
+  if (l == 0 && !reflect_.empty()) {
+    multiply(x);
+    return for_each(exec_, level(0).unknowns(), EndOf<End>{product_.data(), end});
+  }
+  tree_.with_whole(l, [&](Level &at) {
+    at.halo(x);
+    at.each_row(x, end);
+  });
 }
 
 bool TreeProblem::load(const double *F, const double *X, const double *XL, const double *XU, bool)
@@ -175,11 +192,12 @@ Measure TreeProblem::measure()
   const int       n = level(0).unknowns();
   Buffer<Measure> found(Extent{1, exec_.space});
   Measure         m;
-  (void)kept_product(g.x.data(),
-                     Residual{g.b.data(), g.inverse.data(), g.x.data(), diagonal_.data(), tree_.units(), g.r.data()});
+  each_product(0, g.x.data(),
+               Residual{g.b.data(), g.inverse.data(), g.x.data(), diagonal_.data(), tree_.units(), g.r.data()});
   forall_join(
     exec_, list_box(n),
-    Measures{g.x.data(), g.lo.data(), g.up.data(), g.r.data(), diagonal_.data(), n, tree_.units(), zero_tolerance},
+    Measures{g.x.data(), g.b.data(), g.lo.data(), g.up.data(), g.r.data(), diagonal_.data(), n, tree_.units(),
+             zero_tolerance},
     found.data());
   copy(found.data(), exec_.space, &m, Space::host, 1);
   if (has_parts(0)) m = sum_over((MPI_Comm)comm_, m);
@@ -216,7 +234,7 @@ void TreeProblem::sweep(int l)
   Bounded &g = grids_[(size_t)l];
   // below 2 / lambda no sweep raises the energy
   for (int k = 0; k < (params_.pre ? params_.pre : sweeps); ++k) {
-    (void)product(
+    each_product(
       l, g.x.data(),
       ProjectedSweep{g.x.data(), g.b.data(), g.lo.data(), g.up.data(), g.inverse.data(), 1.5 / g.lambda, g.y.data()});
     std::swap(g.x, g.y);
@@ -251,10 +269,11 @@ void TreeProblem::find_symmetry()
   const int    bs = level(0).bs;
   const double x2 = sum(0, Scatter{tree_.order().data(), g.inverse.data(), bs, 1, g.v.data()});
   (void)sum(0, Scatter{tree_.order().data(), g.inverse.data(), bs, 2, g.y.data()});
-  (void)kept_product(g.y.data(), Keep{q_.data()});
-  const double xAy = sum(0, Dot{g.v.data(), q_.data()}), size = sum(0, Dot{q_.data(), q_.data()});
-  (void)kept_product(g.v.data(), Keep{q_.data()});
-  const double yAx = sum(0, Dot{g.y.data(), q_.data()});
+  const double *const Ax = product_.data();
+  multiply(g.y.data());
+  const double xAy = sum(0, Dot{g.v.data(), Ax}), size = sum(0, Dot{Ax, Ax});
+  multiply(g.v.data());
+  const double yAx = sum(0, Dot{g.y.data(), Ax});
   symmetric_ = !(std::fabs(xAy - yAx) > 1e-8 * std::sqrt(size * x2 / nodes()));
   for (Buffer<double> *v : {&directions_, &images_})
     if (!symmetric_ && v->size() != steps * g.x.size()) v->resize(Extent{steps * g.x.size(), exec_.space});
@@ -363,9 +382,19 @@ void TreeProblem::monotone_cycle(int l)
   sweep(l);
 }
 
+// On a device it is recorded when it comes for the second time, as coarse grids cost launches only. What it is made of
+// changes with the problem and, as steps are kept by an exchange of vectors, with the place of x.
+void TreeProblem::monotone_cycle()
+{
+  const uint64_t of = (uint64_t)(size_t)grids_[0].x.data() ^ (problems_ * 0x9e3779b97f4a7c15ull);
+  if (has_parts(0) || std::exchange(last_, of) != of) monotone_cycle(0);
+  else recorded_.run(exec_.space, of, 0, [&] { monotone_cycle(0); });
+}
+
 bool TreeProblem::run_cycle(int l, bool climb)
 {
-  if (climb) monotone_cycle(l);
+  if (climb && !l) monotone_cycle();
+  else if (climb) monotone_cycle(l);
   else sweep(l);
   const double changed = mark(l);
   if (l == 0) changed_ = changed;
