@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on meshes: cycles, and the answer and the active set of vinewtonrsls.\n\n"
-                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -wind v -jump j -bs b -elastic -compare -quiet -repeat k\n\n";
+                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -wind v -jump j -bs b -elastic -compare -quiet -repeat k -jacobians most\n\n";
 /*
   obstacle  -Laplace u = -5, u >= 0.25 - 1.5 |x - c|^2, c the middle
   torsion   -Laplace u = 5, u <= distance to the boundary
@@ -18,6 +18,7 @@ typedef struct {
   Mat       A;
   Vec       b, mass, work;
   PetscReal reaction;
+  PetscInt  jacobians; /* so many have been asked for */
 } Problem;
 
 static PetscErrorCode Function(SNES snes, Vec x, Vec f, void *ctx)
@@ -43,6 +44,7 @@ static PetscErrorCode Jacobian(SNES snes, Vec x, Mat J, Mat P, void *ctx)
   PetscFunctionBeginUser;
   (void)snes;
   (void)J;
+  ++p->jacobians;
   PetscCall(MatCopy(p->A, P, SAME_NONZERO_PATTERN));
   if (p->reaction != 0) {
     PetscCall(VecPointwiseMult(p->work, x, x));
@@ -172,7 +174,7 @@ int main(int argc, char **argv)
   MeshType            type = MESH_SQUARE;
   Kind                kind = OBSTACLE;
   Problem             p;
-  PetscInt            n = 40, nodes = 0, its, first, most = 0;
+  PetscInt            n = 40, nodes = 0, its, first, most = 0, jacobians = PETSC_MAX_INT;
   PetscReal          *coordinates = NULL, *mass;
   PetscBool           compare = PETSC_FALSE, quiet = PETSC_FALSE;
   Vec                 x, y, lower, upper;
@@ -185,6 +187,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-bs", &o.bs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-most", &most, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-jacobians", &jacobians, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-one_sided", &o.eliminate, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-neumann", &o.neumann, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-shuffle", &o.shuffle, NULL));
@@ -193,7 +196,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-wind", &o.wind, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
-  p.reaction = 0;
+  p.reaction  = 0;
+  p.jacobians = 0;
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-reaction", &p.reaction, NULL));
   PetscCall(MeshMake(type, n, &mesh));
   PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &p.A, &nodes, &coordinates));
@@ -210,6 +214,7 @@ int main(int argc, char **argv)
   PetscCall(Solve(NULL, &p, lower, upper, x, mesh.dim, nodes, coordinates, &its, &reason));
   if (quiet) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, cycles: %s\n", reason > 0 ? "converged" : "diverged", its <= most ? "yes" : "no"));
   if (!quiet || its > most) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d unknowns: %s, %d cycles\n", (int)(mesh.n * o.bs), SNESConvergedReasons[reason], (int)its));
+  if (p.jacobians > jacobians) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d Jacobians\n", (int)p.jacobians));
   if (compare) {
     PetscReal difference, norm;
     PetscInt  others = 0;
@@ -254,7 +259,7 @@ int main(int argc, char **argv)
     output_file: output/vipmg_mesh.out
     test:
       suffix: square
-      args: -n 50 -most 7
+      args: -n 50 -most 7 -jacobians 1
     test:
       suffix: disk
       args: -mesh disk -n 30 -problem torsion -shuffle -most 8
@@ -278,7 +283,7 @@ int main(int argc, char **argv)
       args: -mesh edge -n 40 -problem sides -snes_vipmg_fmg 0 -most 9
     test: # not symmetric
       suffix: wind
-      args: -n 40 -problem sides -wind 50 -most 12
+      args: -n 40 -problem sides -wind 50 -most 12 -jacobians 1
     test: # not linear
       suffix: reaction
       args: -n 40 -problem torsion -reaction 200 -most 14
@@ -293,7 +298,7 @@ int main(int argc, char **argv)
       args: -n 24 -bs 2 -problem sides -shuffle -most 8
 
   testset: # larger ones
-    args: -quiet -snes_rtol 1e-8
+    args: -quiet -snes_rtol 1e-8 -jacobians 1
     output_file: output/vipmg_mesh_large.out
     test:
       suffix: large
