@@ -39,6 +39,8 @@ PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, con
 
 // A PC that is to keep what PCSetCoordinates() gives, whatever its type does with it.
 PetscErrorCode ListenForCoordinates(PC pc);
+// It keeps what it has, and its type alone is told from here on: a PC leaves no function behind that it did not make.
+PetscErrorCode StopListening(PC pc);
 // What such a PC, or a PC auxamg, has been given; nullptr where that is nothing.
 PetscErrorCode GivenCoordinates(PC pc, const Coordinates **given);
 

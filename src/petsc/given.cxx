@@ -68,13 +68,30 @@ PetscErrorCode ListenForCoordinates(PC pc)
   PetscCall(PetscObjectQueryFunction((PetscObject)pc, "TesseraGetCoordinates_C", &get));
   if (get) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectQueryFunction((PetscObject)pc, "PCSetCoordinates_C", &other));
-  TesseraCallCXX(kept = new Kept());
+  PetscCall(Find(pc, &kept));
+  if (!kept) {
+    TesseraCallCXX(kept = new Kept());
+    PetscCall(CompatContainer(PetscObjectComm((PetscObject)pc), kept, &container));
+    PetscCall(PetscObjectCompose((PetscObject)pc, "TesseraCoordinates", (PetscObject)container));
+    PetscCall(PetscContainerDestroy(&container));
+  }
   kept->other = other;
-  PetscCall(CompatContainer(PetscObjectComm((PetscObject)pc), kept, &container));
-  PetscCall(PetscObjectCompose((PetscObject)pc, "TesseraCoordinates", (PetscObject)container));
-  PetscCall(PetscContainerDestroy(&container));
   PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", Set));
   PetscCall(PetscObjectComposeFunction((PetscObject)pc, "TesseraGetCoordinates_C", Get));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode StopListening(PC pc)
+{
+  SetCoordinates set;
+  Kept          *kept;
+
+  PetscFunctionBegin;
+  PetscCall(Find(pc, &kept));
+  if (!kept) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectQueryFunction((PetscObject)pc, "PCSetCoordinates_C", &set));
+  if (set == Set) PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", kept->other));
+  PetscCall(PetscObjectComposeFunction((PetscObject)pc, "TesseraGetCoordinates_C", nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

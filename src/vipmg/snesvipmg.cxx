@@ -236,7 +236,13 @@ PetscErrorCode SNESReset_VIPMG(SNES snes)
 // The bounds stay: another type may want them.
 PetscErrorCode SNESDestroy_VIPMG(SNES snes)
 {
+  PC pc;
+
   PetscFunctionBegin;
+  if (snes->ksp) {
+    PetscCall(KSPGetPC(snes->ksp, &pc));
+    PetscCall(StopListening(pc));
+  }
   PetscCall(((SNES_VIPMG *)snes->data)->newton.Reset());
   PetscCall(VIPMGNormals::Changed(snes));
   PetscCall(vipmg::ComposeSetters(snes, false));
