@@ -156,6 +156,15 @@ inline double largest_eigenvalue(int n, const double *v)
   }
 }
 
+// The smallest one
+inline double smallest_eigenvalue(int n, const double *v)
+{
+  const double        largest = largest_eigenvalue(n, v);
+  std::vector<double> mirrored(v, v + 2 * n - 1);
+  for (int k = 0; k < n; ++k) mirrored[(size_t)(2 * k)] = largest - v[2 * k];
+  return largest - largest_eigenvalue(n, mirrored.data());
+}
+
 // Of D^-1 A, raised by a tenth, from the numbers of a level; 1 where they say nothing.
 inline double eigenvalue_bound(const double *s)
 {

@@ -3,6 +3,8 @@
 #include "tree/dispatch.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
+#include "multigrid/acceleration.hpp"
+#include "multigrid/lanczos.hpp"
 
 namespace tessera::tree {
 
@@ -28,7 +30,90 @@ template <class T, int BS> struct Multiply {
   }
 };
 
+// Numbers in [-1, 1] that depend on the unknown alone
+template <class T> struct Scattered {
+  const Key *start; // of nodes, or nullptr: their numbers
+  const T   *inverse;
+  int        bs;
+  T         *x;
+  HD void    operator()(int p) const
+  {
+    uint64_t k = ((start ? start[p / bs] : (uint64_t)(p / bs)) * 8 + (uint64_t)(p % bs) + 1) * 0x9e3779b97f4a7c15ULL;
+    k = (k ^ (k >> 29)) * 0xbf58476d1ce4e5b9ULL;
+    x[p] = inverse[p] > 0 ? (T)((double)(k >> 11) / (double)(1ULL << 52) - 1) : 0;
+  }
+};
+template <class T> struct KeepProduct {
+  T      *q;
+  HD void operator()(ptrdiff_t p, T product) const { q[p] = product; }
+};
+// y = s x + t y; with t = 0 the old y does not matter
+template <class T> struct Combine {
+  const T *x;
+  double   s, t;
+  T       *y;
+  HD void  operator()(int p) const { y[p] = (T)(s * x[p] + (t != 0 ? t * y[p] : 0)); }
+};
+
 } // namespace
+
+// Level l and the cycle from it down as multigrid::cg_steps() sees them.
+template <class T> struct Hierarchy<T>::CycleSpace {
+  Hierarchy     &h;
+  int            l;
+  Buffer<T>      x = vector(), r = vector(), w = vector(), d = vector(), q = vector();
+  Buffer<double> sum = h.template make<double>(1);
+  Level<T>      &level() const { return h.levels_[(size_t)l]; }
+  Buffer<T>      vector() const { return h.template make<T>(level().work.x.size()); }
+  void           multiply(Buffer<T> &p, Buffer<T> &product)
+  {
+    level().halo(p.data());
+    level().each_row((const T *)p.data(), KeepProduct<T>{product.data()});
+  }
+  void precondition(const Buffer<T> &of, Buffer<T> &to)
+  {
+    for_each(h.exec_, level().unknowns(), CopyValues<T>{of.data(), level().work.b.data()});
+    h.solve(l);
+    for_each(h.exec_, level().unknowns(), CopyValues<T>{level().work.x.data(), to.data()});
+  }
+  double dot(const Buffer<T> &u, const Buffer<T> &v)
+  {
+    sum_each(h.exec_, level().unknowns(), multigrid::DotProduct<T>{u.data(), v.data()}, sum.data());
+    double s;
+    copy(sum.data(), h.exec_.space, &s, Space::host, 1);
+    return level().distributed ? h.total(s) : s;
+  }
+  void combine(double s, const Buffer<T> &u, double t, Buffer<T> &v)
+  {
+    for_each(h.exec_, level().unknowns(), Combine<T>{u.data(), s, t, v.data()});
+  }
+};
+
+// Several unknowns of a node are most often a body's displacements. Where it is thin it bends, and V-cycles lose most
+// of what coarse grids know of that. It shows in the least eigenvalue of A with a V-cycle from a coarse grid as
+// preconditioner, which some steps of conjugate gradients find: above 0.25 in bulky bodies, below 0.17 where W-cycles
+// pay.
+template <class T> void Hierarchy<T>::choose_cycle()
+{
+  constexpr int    steps   = 8;
+  constexpr double too_low = 0.2;
+  const int        l       = std::min(2, last() - 1);
+  slow_                    = false;
+  if (params_.bs == 1 || params_.cycle != Cycle::automatic || numeric_.difficult() || sweeps() || l < 1) return;
+  CycleSpace          space{*this, l};
+  std::vector<double> tridiagonal; // alpha_1, beta_1^2, alpha_2, ... of Lanczos' method
+  double              last_alpha = 1;
+  const Level<T>     &level = levels_[(size_t)l];
+  const Key *const    start = level.start.empty() ? nullptr : level.start.data();
+  for_each(exec_, level.unknowns(), Scattered<T>{start, level.inverse.data(), level.bs, space.x.data()});
+  const bool worked = multigrid::cg_steps(space, steps, [&](double alpha, double beta, CycleSpace &) {
+    if (!tridiagonal.empty()) tridiagonal.push_back(beta / (last_alpha * last_alpha));
+    tridiagonal.push_back(1 / alpha + beta / last_alpha);
+    last_alpha = alpha;
+    return true;
+  });
+  slow_ = worked && multigrid::smallest_eigenvalue((int)(tridiagonal.size() + 1) / 2, tridiagonal.data()) < too_low;
+}
 
 // direction: of Gauss-Seidel; polynomials have none. begun: from zero, z is what the polynomial begins with
 template <class T> template <class V> void Level<T>::smooth(bool from_zero, Direction direction, bool begun)
@@ -115,7 +200,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
   };
   if (!levels_[0].distributed && all <= max_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
-      exec_.space, numeric_.setups(), params_.cycle == Cycle::k ? sums : 0, launch);
+      exec_.space, numeric_.setups() * levels_.size() + (size_t)top, params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
 }
 
@@ -164,6 +249,7 @@ template <class T> double Hierarchy<T>::work() const
 #define INSTANTIATE(T, ...) template void Hierarchy<T>::cycle<__VA_ARGS__>(bool, int);
 #define INSTANTIATE_ALL(T) \
   template void   Hierarchy<T>::solve(int); \
+  template void   Hierarchy<T>::choose_cycle(); \
   template void   Hierarchy<T>::restrict_residual(int); \
   template void   Hierarchy<T>::prolong(int); \
   template void   Hierarchy<T>::vectors(int); \

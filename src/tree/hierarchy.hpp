@@ -42,7 +42,7 @@ struct Params {
   bool   kuhn   = false;  // linear on simplices instead of d-linear
   int    degree = 2;      // of the smoother, before and after the next grid
   Smoother smoother = Smoother::chebyshev;
-  Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where NumericSetup::difficult()
+  Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where difficult() or choose_cycle() say so
   int    inner  = 2;      // K: steps of flexible CG on each coarse grid
   // uniform cells and piecewise constants; `cell_size`: nodes in a cell at least, in the mean over the bounding box
   bool   aggregation = false;
@@ -414,7 +414,7 @@ public:
   bool                        convective() const { return numeric_.convective(); }
   Cycle cycle_kind() const
   {
-    return params_.cycle != Cycle::automatic ? params_.cycle : numeric_.difficult() ? Cycle::w : Cycle::v;
+    return params_.cycle != Cycle::automatic ? params_.cycle : slow_ || numeric_.difficult() ? Cycle::w : Cycle::v;
   }
   int visits() const { return params_.cycle == Cycle::k ? params_.inner : multigrid::visits(cycle_kind()); }
   // the rows of the mesh's operator in the numbers of the matrix' nodes
@@ -465,6 +465,8 @@ private:
   template <class V>
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
+  struct CycleSpace;
+  void                       choose_cycle();
   template <class V> void    cycle(bool begun, int top = 0);
   Frame                 frame_;
   std::vector<Level<T>> levels_;
@@ -479,7 +481,7 @@ private:
   bool                  transposed_ = false;   // the grids' operators and their transposes have changed places
   uint64_t              transposes_ = 0;     // of which numeric setup these are
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
-  bool                  constants_ = false; // are in the null space of the matrix
+  bool                  constants_ = false, slow_ = false; // are in the null space of the matrix; V-cycles are
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this

@@ -314,7 +314,9 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
   failure.kind = setup.make_grids(tree);
   if (failure.kind) return failure;
   for (int l = 0; l < (int)levels_.size(); ++l) vectors(l);
-  return numeric_.run(perm_, diagonal_, scale_, constants_);
+  failure = numeric_.run(perm_, diagonal_, scale_, constants_);
+  if (!total(failure.kind)) choose_cycle();
+  return failure;
 }
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
