@@ -318,4 +318,9 @@ int main(int argc, char **argv)
     nsize: 3
     args: -seed 501 -rounds 60
 
+  test:
+    suffix: seed
+    output_file: output/auxamg_random_seed.out
+    args: -rounds 1 -seed {{2211 5020}}
+
 TEST*/

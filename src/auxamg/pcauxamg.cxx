@@ -23,6 +23,7 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
   PetscCall(tessera::UseCurrentStream(tessera::Space::host)); // memory is given back in its order
   PetscCall(a->rows.Restore());
   PetscCall(a->rows.Reset());
+  PetscCall(a->null.Reset());
   a->in_double.reset();
   a->in_single.reset();
   a->read    = tessera::VectorView();
@@ -110,7 +111,10 @@ template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Ve
   PetscFunctionBegin;
   if (!a->asked) PetscCall(MakeLinear(pc, "PCApply() without a KSP"));
   tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, x, y)));
+  Vec                       clean;
+  PetscCall(a->null.Clean(x, &clean));
+  PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, clean, y)));
+  PetscCall(a->null.Remove(y));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
     tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
@@ -153,7 +157,10 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
   PetscFunctionBegin;
   if (!a->asked) PetscCall(MakeLinear(pc, "PCMatApply() without a KSP"));
   tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, X, Y)));
+  Mat                       clean;
+  PetscCall(a->null.Clean(X, &clean));
+  PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, clean, Y)));
+  PetscCall(a->null.Remove(Y));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
     tessera::FailApplication(PetscObjectComm((PetscObject)pc), Y, together.Within(), "PC auxamg", &pc->failedreason));

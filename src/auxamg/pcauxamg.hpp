@@ -4,6 +4,7 @@
 #include "petsc/aij.hpp"
 #include "petsc/columns.hpp"
 #include "petsc/geometry.hpp"
+#include "petsc/nullspace.hpp"
 #include "petsc/options.hpp"
 #include "petsc/vector.hpp"
 #include "tessera.h"
@@ -43,6 +44,7 @@ struct PC_AuxAMG {
   LocalRows                                  rows;
   VectorView                                 read, write;
   Columns                                    columns;
+  NullSpace                                  null;
   tree::Params                             params;
   Exec                                       exec;
   std::unique_ptr<tree::Hierarchy<double>> in_double; // one of the two

@@ -305,11 +305,13 @@ PetscErrorCode tessera::SetUpAuxAMG(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteAuxAMG());
+  PetscCall(a->null.Reset());
   PetscCall(tessera::RunCollectively<SetUp>(pc, a->exec.space, [&] {
     (void)a->rows.Restore();
     a->in_double.reset();
     a->in_single.reset();
     a->current = a->ready = PETSC_FALSE;
   }));
+  if (a->ready && !a->failed) PetscCall(a->null.Find(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

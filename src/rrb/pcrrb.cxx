@@ -24,6 +24,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   PetscFunctionBegin;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // memory is given back in its order
   PetscCall(r->matrix.Reset());
+  PetscCall(r->null.Reset());
   r->plan      = tessera::rrb::Plan();
   r->three.reset();
   r->dirichlet = tessera::DirichletCouplings();
@@ -168,9 +169,14 @@ static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
 // V: Vec or Mat
 template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 {
+  tessera::NullSpace &null = ((PC_RRB *)pc->data)->null;
+  V                   clean;
+
   PetscFunctionBegin;
   tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  PetscCall((tessera::NoThrow<F, PC, V, V>(pc, x, y)));
+  PetscCall(null.Clean(x, &clean));
+  PetscCall((tessera::NoThrow<F, PC, V, V>(pc, clean, y)));
+  PetscCall(null.Remove(y));
   // another process has failed
   const bool failed = tessera::device::failed(), lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost();
   if (!failed && !lost) PetscFunctionReturn(PETSC_SUCCESS);

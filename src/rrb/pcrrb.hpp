@@ -2,6 +2,7 @@
 #pragma once
 #include "petsc/columns.hpp"
 #include "petsc/dmda.hpp"
+#include "petsc/nullspace.hpp"
 #include "petsc/options.hpp"
 #include "rrb/pcrrb_three.hpp"
 #include "rrb/rrb.hpp"
@@ -41,6 +42,7 @@ struct PC_RRB {
   rrb::Plan          plan;
   std::unique_ptr<RRBThree> three; // in place of matrix and plan, in three dimensions
   DirichletCouplings dirichlet;
+  NullSpace          null;
   OperatorReport     report;
   PetscBool          raised       = PETSC_FALSE; // negative row sums came off the diagonal
   PetscBool          ready        = PETSC_FALSE; // the last setup ended: applying makes sense, or `failed` is set
@@ -60,7 +62,7 @@ struct PC_RRB {
   PetscBool          unfit        = PETSC_FALSE; // for single precision, as its trial has shown
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   PetscBool          warned_asymmetric = PETSC_FALSE; // of one that needs a symmetric matrix
-  char               failure[256] = "";
+  char               failure[224] = "";
   std::vector<PetscInt> sizes_x, sizes_y; // of the grids, as PCRRBGetGridSizes() gives them
 };
 

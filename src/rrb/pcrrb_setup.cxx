@@ -440,16 +440,15 @@ PetscErrorCode tessera::SetUpRRB(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
+  PetscCall(r->null.Reset());
   PetscCall(tessera::LooksThree(pc, &three));
   if (three != (bool)r->three) {
     TesseraCallCXX(r->three.reset(three ? new RRBThree : nullptr));
     r->current = PETSC_FALSE;
   }
-  if (three) {
-    PetscCall(SetUpThree(pc));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(RunCollectively<SetUp>(pc));
-  if (!r->current && r->unfit && !r->failed) PetscCall(RunCollectively<SetUp>(pc));
+  if (three) PetscCall(SetUpThree(pc));
+  else PetscCall(RunCollectively<SetUp>(pc));
+  if (!three && !r->current && r->unfit && !r->failed) PetscCall(RunCollectively<SetUp>(pc));
+  if (r->ready && !r->failed) PetscCall(r->null.Find(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

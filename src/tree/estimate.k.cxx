@@ -135,7 +135,8 @@ HD inline double hash(Key k)
   k ^= k >> 31;
   return (double)(k >> 11) / (double)(1ULL << 52) - 1;
 }
-// The same vector for any distribution of the nodes: by key or by number among all.
+// The same vector for any distribution of the nodes: by key or by number among all. Scaled to a unit diagonal, nodes
+// count alike: one among small coefficients may have the largest eigenvalue as well.
 template <class T> struct Start {
   const Key *key;
   const T   *inverse;
@@ -144,7 +145,7 @@ template <class T> struct Start {
   HD void    operator()(int p) const
   {
     const Key k = key ? key[p / bs] : (Key)(p / bs);
-    v[p]        = inverse[p] > 0 ? (T)hash((k + 1) * 8 + (Key)(p % bs)) : 0;
+    v[p]        = inverse[p] > 0 ? (T)(hash((k + 1) * 8 + (Key)(p % bs)) * sqrt((double)inverse[p])) : 0;
   }
 };
 
