@@ -488,6 +488,7 @@ private:
     double    lambda = 0;
   };
   void                  swap_values(int l);
+  void                  take_common_diagonal(const T *reflect);
   int                   truncated_ = -1; // the first level with other values than before truncate()
   std::vector<Values>   other_;          // these, or those before
 };

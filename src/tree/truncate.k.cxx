@@ -55,6 +55,7 @@ template <class T> struct TruncateReflected {
   }
 };
 // Reflected nodes keep one number for all their unknowns: with it no eigenvalue of D^-1 A grows, whatever is cut out.
+// The free unknowns of others keep theirs.
 template <class T> struct CommonDiagonal {
   const T *reflect, *whole;
   int      bs;
@@ -66,7 +67,19 @@ template <class T> struct CommonDiagonal {
       length += fabs(reflect[q]);
       least = whole[q] < least ? whole[q] : least;
     }
-    for (ptrdiff_t q = (ptrdiff_t)bs * p; length > 0 && q < (ptrdiff_t)bs * (p + 1); ++q) inverse[q] = least;
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; q < (ptrdiff_t)bs * (p + 1); ++q)
+      inverse[q] = length > 0 ? least : inverse[q] > 0 ? whole[q] : 0;
+  }
+};
+template <class T> struct MarkReflected {
+  const T *reflect;
+  int      bs;
+  T       *to;
+  HD void  operator()(int p) const
+  {
+    T length = 0;
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; q < (ptrdiff_t)bs * (p + 1); ++q) length += fabs(reflect[q]);
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; q < (ptrdiff_t)bs * (p + 1); ++q) to[q] = length;
   }
 };
 // Of a leaf's nodes that have something of the function at its corner c; item: corners l + c, unknown by unknown.
@@ -135,10 +148,23 @@ template <class T> Failure Hierarchy<T>::truncate(int l, const unsigned char *fr
              TruncateReflected<T>{level.i.data(), level.j.data(), whole, reflect, free, bs, level.a.data()});
   else for_each(exec_, level.n, Truncate<T>{level.i.data(), level.j.data(), whole, free, bs, level.a.data()});
   const Failure failure = numeric_.run_truncated(l, perm_, diagonal_, scale_);
-  if (reflect && l == 0)
-    for_each(exec_, level.n,
-             CommonDiagonal<T>{reflect, other_[0].inverse.data(), bs, level.inverse.data()});
+  if (reflect && l == 0) take_common_diagonal(reflect);
   return failure;
+}
+
+// The smoother's blocks are of unknowns, and the projections of reflected nodes do not commute with them.
+template <class T> void Hierarchy<T>::take_common_diagonal(const T *reflect)
+{
+  Level<T>      &mesh  = levels_[0];
+  const Values  &whole = other_[0];
+  const T       *from  = whole.inverse.data();
+  if (mesh.blocks.any) {
+    for_each(exec_, mesh.n, MarkReflected<T>{reflect, params_.bs, mesh.work.x.data()});
+    for_each(exec_, mesh.unknowns(), CopyValues<T>{from, mesh.work.r.data()});
+    from = mesh.work.r.data();
+    mesh.blocks.leave_out(mesh, mesh.work.x.data(), whole.a.data(), mesh.work.r.data());
+  }
+  for_each(exec_, mesh.n, CommonDiagonal<T>{reflect, from, params_.bs, mesh.inverse.data()});
 }
 
 template <class T> void Hierarchy<T>::forget_truncation()
