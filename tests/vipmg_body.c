@@ -278,3 +278,31 @@ int main(int argc, char **argv)
   PetscCall(PetscFinalize());
   return 0;
 }
+
+/*TEST
+
+  testset: # the active set and the answer of vinewtonrsls, with the same cycles on any number of processes
+    nsize: {{1 2 3 4}}
+    args: -quiet -snes_rtol 1e-11 -compare -ref_snes_rtol 1e-12 -ref_snes_max_it 100 -ref_pc_type redundant
+    output_file: output/vipmg_mesh.out
+    test:
+      suffix: ball
+      args: -n 7 -most 8
+    test: # blocks of strong couplings at nodes with normals
+      suffix: normals
+      args: -n 8 -surface waves -nu 0.45 -normals -jump 1e3 -most 9
+    test:
+      suffix: flat
+      args: -n 8 -surface flat -nu 0.45 -normals -jump 1e-3 -most 8
+
+  testset: # larger ones
+    args: -quiet -snes_rtol 1e-8
+    output_file: output/vipmg_mesh_large.out
+    test:
+      suffix: large
+      args: -n 24 -nu 0.45 -most 8
+    test:
+      suffix: large_normals
+      args: -n 24 -nu 0.45 -normals -jump 1e3 -most 10
+
+TEST*/
