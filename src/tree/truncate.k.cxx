@@ -1,5 +1,6 @@
 // The operators of some unknowns alone: those at their bounds take no part.
 #include "tree/hierarchy.hpp"
+#include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/raised.hpp"
 #include "tree/reflect.hpp"
@@ -71,6 +72,26 @@ template <class T> struct CommonDiagonal {
       inverse[q] = length > 0 ? least : inverse[q] > 0 ? whole[q] : 0;
   }
 };
+// Of a function all nodes of which are cut out along the same axis rounding alone is left: no part of the operator.
+template <class T> struct DropRounding {
+  static constexpr double rounding = 1e-12; // beside the largest diagonal entry of a node
+  const int *i, *j;
+  int        bs;
+  T         *a;
+  HD void    operator()(int p) const
+  {
+    const int own     = own_entry(i, j, p);
+    T         largest = 0;
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      const T v = a[((ptrdiff_t)bs * own + k) * bs + k];
+      largest   = v > largest ? v : largest;
+    }
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      T &v = a[((ptrdiff_t)bs * own + k) * bs + k];
+      v    = v > (T)rounding * largest ? v : 0;
+    }
+  }
+};
 template <class T> struct MarkReflected {
   const T *reflect;
   int      bs;
@@ -118,6 +139,11 @@ template <class T> struct LargestOfCorners {
 
 } // namespace
 
+template <class T> void NumericSetup<T>::drop_rounding(Level<T> &level)
+{
+  for_each(exec_, level.n, DropRounding<T>{level.i.data(), level.j.data(), params_.bs, level.a.data()});
+}
+
 template <class T> void Hierarchy<T>::swap_values(int l)
 {
   Level<T> &level = levels_[(size_t)l];
@@ -147,7 +173,7 @@ template <class T> Failure Hierarchy<T>::truncate(int l, const unsigned char *fr
     for_each(exec_, level.n,
              TruncateReflected<T>{level.i.data(), level.j.data(), whole, reflect, free, bs, level.a.data()});
   else for_each(exec_, level.n, Truncate<T>{level.i.data(), level.j.data(), whole, free, bs, level.a.data()});
-  const Failure failure = numeric_.run_truncated(l, perm_, diagonal_, scale_);
+  const Failure failure = numeric_.run_truncated(l, perm_, diagonal_, scale_, reflect && l == 0);
   if (reflect && l == 0) take_common_diagonal(reflect);
   return failure;
 }
@@ -192,6 +218,8 @@ template <class T> void Hierarchy<T>::largest_in_support(int l, const T *fine, T
   }
 }
 
+template void    NumericSetup<double>::drop_rounding(Level<double> &);
+template void    NumericSetup<float>::drop_rounding(Level<float> &);
 template void    Hierarchy<double>::forget_truncation();
 template void    Hierarchy<float>::forget_truncation();
 template void    Hierarchy<double>::swap_values(int);
