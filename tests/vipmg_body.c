@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg: elastic bodies on a rigid obstacle (Signorini), beside vinewtonrsls.\n\n"
-                     "  -n size -nu Poisson's ratio -jump j -surface ball|flat|waves -push d -normals -cold -most cycles -compare -quiet\n\n";
+                     "  -n size -nu Poisson's ratio -jump j -surface ball|flat|waves -push d -normals -most cycles -compare -quiet\n\n";
 /*
   A cube of tetrahedra, held at its upper side, is pushed down by -push onto an obstacle below it: displacements at the
   lower side are at least the obstacle along the third axis, or with -normals along the obstacle's normal at each node.
@@ -304,5 +304,8 @@ int main(int argc, char **argv)
     test:
       suffix: large_normals
       args: -n 24 -nu 0.45 -normals -jump 1e3 -most 10
+    test: # functions whose nodes are all cut out along one axis
+      suffix: large_waves
+      args: -n 24 -surface waves -nu 0.45 -normals -most 8
 
 TEST*/
