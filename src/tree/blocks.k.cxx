@@ -195,7 +195,8 @@ template <class T> struct LeaveOut {
   {
     const int b = bound.block[s], first = bound.begin[b], n = bound.begin[b + 1] - first;
     bool      any = false;
-    for (int q = first; q < first + n; ++q) any = any || (member[q] < 0 ? others[-1 - member[q]] : marked[member[q]]) > 0;
+    for (int q = first; q < first + n; ++q)
+      any = any || (member[q] < 0 ? others[-1 - member[q]] : marked[member[q]]) > 0;
     if (!any) return;
     bound(s);
     for (int q = 0; q < n; ++q) extra[bound.at[b] + bound.place[s] * n + q] = 0;
