@@ -504,7 +504,7 @@ int main(int argc, char **argv)
       args: -problem ice -n 49 -relief 0 -most 16
     test: # nonlinear with convection: F becomes orthogonal to the step where the residual is large
       suffix: convection
-      args: -random -seed {{19 36 50 183 196 199}}
+      args: -random -seed {{19 36 50 183 196 199 3341}}
     test: # jumps with convection and contact in spots, on which cycles stand still: systems of the inactive nodes
       suffix: reduced
       args: -random -seed {{187 376 615 821 1313 1583 1584}}

@@ -35,6 +35,10 @@ template <class T> struct StrongBlocks {
   Exchange    exchange;
   // z and w times that to x += c (B^-1 - D^-1) r; z or x may be nullptr.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
+  // inverse: of a diagonal matrix that is D but for the blocks, where it is at least B; a: the level's values.
+  void bound(const Level<T> &level, const T *a, T *inverse) const;
+  // The same for those blocks alone that have unknowns which are marked: they are none any more.
+  void leave_out(const Level<T> &level, const T *marked, const T *a, T *inverse);
   size_t                    bytes() const
   {
     return begin.bytes() + at.bytes() + member.bytes() + row.bytes() + block.bytes() + place.bytes() + from.bytes() +

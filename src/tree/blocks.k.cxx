@@ -172,6 +172,36 @@ template <class T, class V> struct AddExtra {
     if (x) x[row[s]] += weight * sum;
   }
 };
+// The rows of own unknowns: a diagonal matrix of sums of absolute values is at least as large as the block.
+template <class T> struct BoundRow {
+  const int *begin, *at, *row, *block, *place, *from;
+  const T   *a;
+  T         *inverse;
+  HD void    operator()(int s) const
+  {
+    const int        b = block[s], n = begin[b + 1] - begin[b];
+    const int *const mine = from + at[b] + place[s] * n;
+    T                sum  = 0;
+    for (int q = 0; q < n; ++q) sum += mine[q] < 0 ? 0 : fabs(a[mine[q]]);
+    if (sum > 0 && inverse[row[s]] > 0) inverse[row[s]] = 1 / sum;
+  }
+};
+template <class T> struct LeaveOut {
+  BoundRow<T> bound;
+  const int  *member;
+  const T    *marked, *others;
+  T          *extra;
+  HD void     operator()(int s) const
+  {
+    const int b = bound.block[s], first = bound.begin[b], n = bound.begin[b + 1] - first;
+    bool      any = false;
+    for (int q = first; q < first + n; ++q)
+      any = any || (member[q] < 0 ? others[-1 - member[q]] : marked[member[q]]) > 0;
+    if (!any) return;
+    bound(s);
+    for (int q = 0; q < n; ++q) extra[bound.at[b] + bound.place[s] * n + q] = 0;
+  }
+};
 // Process, number and key of all nodes here, on the host, of a level that several processes have.
 template <class T> Buffer<double> names_of(Level<T> &level, MPI_Comm comm)
 {
@@ -248,6 +278,21 @@ template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &
   for_each(level.exec, (int)row.size(),
            AddExtra<T, V>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), extra.data(),
                           r, others, z, x, c, w, turned});
+}
+
+template <class T> void StrongBlocks<T>::bound(const Level<T> &level, const T *a, T *inverse) const
+{
+  for_each(level.exec, (int)row.size(),
+           BoundRow<T>{begin.data(), at.data(), row.data(), block.data(), place.data(), from.data(), a, inverse});
+}
+
+template <class T>
+void StrongBlocks<T>::leave_out(const Level<T> &level, const T *marked, const T *a, T *inverse)
+{
+  const BoundRow<T> rows{begin.data(), at.data(),  row.data(), block.data(),
+                         place.data(), from.data(), a,          inverse};
+  const T *const others = fetch_partners(level, marked);
+  for_each(level.exec, (int)row.size(), LeaveOut<T>{rows, member.data(), marked, others, extra.data()});
 }
 
 // The strong couplings of own unknowns with others; an end past the own ones is of another process.

@@ -330,8 +330,8 @@ public:
   // perm, place: the node of each row of the first level, and where its diagonal stands in the matrix. scale: the
   // operators are those of the matrix times this. singular: constants are in its null space.
   Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
-  // The same from a level on whose values are those of some of its unknowns. The interpolation stays.
-  Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale);
+  // The same from a level on whose values are those of some of its unknowns, or turned: of directions of nodes' own.
+  Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool turned);
   void     product(Level<T> &fine, Level<T> &coarse);
   void     block_values(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
   void     transpose_pattern(Level<T> &level);
@@ -354,6 +354,7 @@ private:
   void    prepare_blocks(Level<T> &level, bool keep);
   void    find_blocks(Level<T> &level);
   void    invert_blocks(Level<T> &level);
+  void    drop_rounding(Level<T> &level);
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
   void    compare_sums(Level<T> &fine, Level<T> &coarse);
@@ -490,6 +491,7 @@ private:
     double    lambda = 0;
   };
   void                  swap_values(int l);
+  void                  take_common_diagonal(const T *reflect);
   int                   truncated_ = -1; // the first level with other values than before truncate()
   std::vector<Values>   other_;          // these, or those before
 };

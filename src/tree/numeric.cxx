@@ -99,7 +99,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
 // The operator of some unknowns has no larger eigenvalue than the whole one, so that of level `top` stays; those of
 // coarser levels, which are no parts of others, are estimated.
 template <class T>
-Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale)
+Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale,
+                                       bool turned)
 {
   Failure          failure;
   const int        last = (int)levels_.size() - 1;
@@ -107,6 +108,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
   ++setups_;
   prepare_statistics();
   for (int l = top; l <= last; ++l) {
+    if (turned && l > top) drop_rounding(levels_[(size_t)l]);
     diagonal(levels_[(size_t)l], l, perm, place);
     if (l < last) invert_blocks(levels_[(size_t)l]);
     if (l < last) product(levels_[(size_t)l], levels_[(size_t)l + 1]);
@@ -127,7 +129,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
 
 #define INSTANTIATE(T) \
   template Failure NumericSetup<T>::run(const Buffer<int> &, const Buffer<Diagonal> &, double, bool); \
-  template Failure NumericSetup<T>::run_truncated(int, const Buffer<int> &, const Buffer<Diagonal> &, double);
+  template Failure NumericSetup<T>::run_truncated(int, const Buffer<int> &, const Buffer<Diagonal> &, double, bool);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

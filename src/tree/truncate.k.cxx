@@ -1,5 +1,6 @@
 // The operators of some unknowns alone: those at their bounds take no part.
 #include "tree/hierarchy.hpp"
+#include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/raised.hpp"
 #include "tree/reflect.hpp"
@@ -55,6 +56,7 @@ template <class T> struct TruncateReflected {
   }
 };
 // Reflected nodes keep one number for all their unknowns: with it no eigenvalue of D^-1 A grows, whatever is cut out.
+// The free unknowns of others keep theirs.
 template <class T> struct CommonDiagonal {
   const T *reflect, *whole;
   int      bs;
@@ -66,7 +68,39 @@ template <class T> struct CommonDiagonal {
       length += fabs(reflect[q]);
       least = whole[q] < least ? whole[q] : least;
     }
-    for (ptrdiff_t q = (ptrdiff_t)bs * p; length > 0 && q < (ptrdiff_t)bs * (p + 1); ++q) inverse[q] = least;
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; q < (ptrdiff_t)bs * (p + 1); ++q)
+      inverse[q] = length > 0 ? least : inverse[q] > 0 ? whole[q] : 0;
+  }
+};
+// Of a function all nodes of which are cut out along the same axis rounding alone is left: no part of the operator.
+template <class T> struct DropRounding {
+  static constexpr double rounding = 1e-12; // beside the largest diagonal entry of a node
+  const int *i, *j;
+  int        bs;
+  T         *a;
+  HD void    operator()(int p) const
+  {
+    const int own     = own_entry(i, j, p);
+    T         largest = 0;
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      const T v = a[((ptrdiff_t)bs * own + k) * bs + k];
+      largest   = v > largest ? v : largest;
+    }
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      T &v = a[((ptrdiff_t)bs * own + k) * bs + k];
+      v    = v > (T)rounding * largest ? v : 0;
+    }
+  }
+};
+template <class T> struct MarkReflected {
+  const T *reflect;
+  int      bs;
+  T       *to;
+  HD void  operator()(int p) const
+  {
+    T length = 0;
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; q < (ptrdiff_t)bs * (p + 1); ++q) length += fabs(reflect[q]);
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; q < (ptrdiff_t)bs * (p + 1); ++q) to[q] = length;
   }
 };
 // Of a leaf's nodes that have something of the function at its corner c; item: corners l + c, unknown by unknown.
@@ -105,6 +139,11 @@ template <class T> struct LargestOfCorners {
 
 } // namespace
 
+template <class T> void NumericSetup<T>::drop_rounding(Level<T> &level)
+{
+  for_each(exec_, level.n, DropRounding<T>{level.i.data(), level.j.data(), params_.bs, level.a.data()});
+}
+
 template <class T> void Hierarchy<T>::swap_values(int l)
 {
   Level<T> &level = levels_[(size_t)l];
@@ -134,11 +173,24 @@ template <class T> Failure Hierarchy<T>::truncate(int l, const unsigned char *fr
     for_each(exec_, level.n,
              TruncateReflected<T>{level.i.data(), level.j.data(), whole, reflect, free, bs, level.a.data()});
   else for_each(exec_, level.n, Truncate<T>{level.i.data(), level.j.data(), whole, free, bs, level.a.data()});
-  const Failure failure = numeric_.run_truncated(l, perm_, diagonal_, scale_);
-  if (reflect && l == 0)
-    for_each(exec_, level.n,
-             CommonDiagonal<T>{reflect, other_[0].inverse.data(), bs, level.inverse.data()});
+  const Failure failure = numeric_.run_truncated(l, perm_, diagonal_, scale_, reflect && l == 0);
+  if (reflect && l == 0) take_common_diagonal(reflect);
   return failure;
+}
+
+// The smoother's blocks are of unknowns, and the projections of reflected nodes do not commute with them.
+template <class T> void Hierarchy<T>::take_common_diagonal(const T *reflect)
+{
+  Level<T>      &mesh  = levels_[0];
+  const Values  &whole = other_[0];
+  const T       *from  = whole.inverse.data();
+  if (mesh.blocks.any) {
+    for_each(exec_, mesh.n, MarkReflected<T>{reflect, params_.bs, mesh.work.x.data()});
+    for_each(exec_, mesh.unknowns(), CopyValues<T>{from, mesh.work.r.data()});
+    from = mesh.work.r.data();
+    mesh.blocks.leave_out(mesh, mesh.work.x.data(), whole.a.data(), mesh.work.r.data());
+  }
+  for_each(exec_, mesh.n, CommonDiagonal<T>{reflect, from, params_.bs, mesh.inverse.data()});
 }
 
 template <class T> void Hierarchy<T>::forget_truncation()
@@ -166,6 +218,8 @@ template <class T> void Hierarchy<T>::largest_in_support(int l, const T *fine, T
   }
 }
 
+template void    NumericSetup<double>::drop_rounding(Level<double> &);
+template void    NumericSetup<float>::drop_rounding(Level<float> &);
 template void    Hierarchy<double>::forget_truncation();
 template void    Hierarchy<float>::forget_truncation();
 template void    Hierarchy<double>::swap_values(int);

@@ -9,8 +9,9 @@ namespace {
 
 constexpr double still_good = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
 // Where there is no energy steps may raise the natural residual by this factor, and stay above the best point for so
-// many iterations.
+// many iterations. Steps that come below it by a smaller share go to and fro.
 constexpr double allowed    = 1.1;
+constexpr double below      = 0.99;
 constexpr int    patience   = 8;
 
 // The part of a step that is searched.
@@ -151,7 +152,7 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
   PetscFunctionBegin;
   if (*good) {
     strict_ = false;
-    if (above_ ? now < best_natural_ : now <= before) above_ = 0;
+    if (above_ ? now < below * best_natural_ : now <= before) above_ = 0;
     else if (!above_++) {
       if (!best_) PetscCall(VecDuplicate(X, &best_));
       PetscCall(VecCopy(base_, best_));

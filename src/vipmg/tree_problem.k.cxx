@@ -43,6 +43,7 @@ void TreeProblem::allocate(int l)
     if (v->size() != n) v->resize(Extent{n, exec_.space});
   if (g.free.size() != n) g.free.resize(Extent{n, exec_.space});
   for_each(exec_, at.unknowns(), CopyValues<double>{at.inverse.data(), g.inverse.data()});
+  if (at.blocks.any) at.blocks.bound(at, at.a.data(), g.inverse.data()); // lambda is of the blocks
   g.lambda = at.lambda > 0 ? at.lambda : 2;
 }
 
