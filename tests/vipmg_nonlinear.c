@@ -527,6 +527,6 @@ int main(int argc, char **argv)
       args: -problem power -n 17 -fixed -snes_atol 0 -snes_max_it 0
   test: # what vinewtonrsls solves; thousands with -count
     suffix: property
-    args: -random -count 300
+    args: -random -count 150
 
 TEST*/

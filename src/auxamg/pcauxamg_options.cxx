@@ -256,7 +256,10 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
 
    Level: intermediate
 
-   Note:
+   Notes:
+   By default it is the V-cycle, and the W-cycle where coefficients jump, where convection dominates, and on the host in
+   thin bodies with several unknowns a node, which the first setup finds out by eight steps on a coarse grid.
+
    The K-cycle is no linear operator: other Krylov methods than `KSPCG` and `KSPFCG` must be flexible (`KSPFGMRES`).
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetCycle()`, `PCAuxAMGSetCycleInner()`

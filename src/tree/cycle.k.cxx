@@ -92,7 +92,7 @@ template <class T> struct Hierarchy<T>::CycleSpace {
 // Several unknowns of a node are most often a body's displacements. Where it is thin it bends, and V-cycles lose most
 // of what coarse grids know of that. It shows in the least eigenvalue of A with a V-cycle from a coarse grid as
 // preconditioner, which some steps of conjugate gradients find: above 0.25 in bulky bodies, below 0.17 where W-cycles
-// pay.
+// pay. On a device they do not: what small grids take there is the launches of their kernels.
 template <class T> void Hierarchy<T>::choose_cycle()
 {
   constexpr int    steps   = 8;
@@ -100,6 +100,7 @@ template <class T> void Hierarchy<T>::choose_cycle()
   const int        l       = std::min(2, last() - 1);
   slow_                    = false;
   if (params_.bs == 1 || params_.cycle != Cycle::automatic || numeric_.difficult() || sweeps() || l < 1) return;
+  if (levels_[0].by_nodes()) return;
   CycleSpace          space{*this, l};
   std::vector<double> tridiagonal; // alpha_1, beta_1^2, alpha_2, ... of Lanczos' method
   double              last_alpha = 1;

@@ -93,8 +93,10 @@ private:
   Buffer<double>                 reflect_, turned_, product_; // of the nodes of the mesh; what products work with
   Buffer<double>                 directions_, images_;        // of conjugate residuals
   bool                           symmetric_ = true, failed_ = false;
-  Graph                          recorded_;               // the monotone cycle of the mesh
-  uint64_t                       problems_ = 0, last_ = 0; // how many have begun; what the last such cycle was of
+  struct Recorded { // the monotone cycle of the mesh
+    Graph    graph;
+    uint64_t problems = 0, last = 0; // how many have begun; what the last such cycle was of
+  } recorded_;
   int                            truncated_ = -1;
   bool                           climbs_ = true; // with a monotone part, where the cycle asked for may have one
   double                         natural_ = 0;   // square of the residual behind the last cycle

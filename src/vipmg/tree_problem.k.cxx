@@ -50,7 +50,7 @@ void TreeProblem::allocate(int l)
 void TreeProblem::begin(const Params &params)
 {
   params_    = params;
-  ++problems_;
+  ++recorded_.problems;
   failed_    = false;
   truncated_ = -1;
   reflect_   = Buffer<double>();
@@ -387,9 +387,9 @@ void TreeProblem::monotone_cycle(int l)
 // changes with the problem and, as steps are kept by an exchange of vectors, with the place of x.
 void TreeProblem::monotone_cycle()
 {
-  const uint64_t of = (uint64_t)(size_t)grids_[0].x.data() ^ (problems_ * 0x9e3779b97f4a7c15ull);
-  if (has_parts(0) || std::exchange(last_, of) != of) monotone_cycle(0);
-  else recorded_.run(exec_.space, of, 0, [&] { monotone_cycle(0); });
+  const uint64_t of = (uint64_t)(size_t)grids_[0].x.data() ^ (recorded_.problems * 0x9e3779b97f4a7c15ull);
+  if (has_parts(0) || std::exchange(recorded_.last, of) != of) monotone_cycle(0);
+  else recorded_.graph.run(exec_.space, of, 0, [&] { monotone_cycle(0); });
 }
 
 bool TreeProblem::run_cycle(int l, bool climb)

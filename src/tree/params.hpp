@@ -1,0 +1,60 @@
+// What a hierarchy is asked for, and what stops its setup.
+#pragma once
+#include "multigrid/cycle.hpp"
+
+namespace tessera::tree {
+
+constexpr int max_exact = 2000; // unknowns of the last grid
+// processes divide grids of more unknowns than so many times those solved exactly, and so many a process
+constexpr int divided = 4, divided_least = 16;
+constexpr int max_in_block = 64; // of a block that Gauss-Seidel solves exactly
+using Diagonal = unsigned short; // place in a row
+template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
+
+// Jacobi is damped. Gauss-Seidel goes by colours, with `block_gs` by those of the aggregates on the mesh, each of
+// which is solved exactly.
+enum class Smoother { chebyshev, jacobi, gs, block_gs };
+
+// Interpolation is smoothed for coefficients that jump: where they do, never, always.
+enum class Filter { automatic, off, on };
+using multigrid::Cycle;
+
+struct Params {
+  int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
+  int    cell_size = 12;  // nodes in a cell of the first grid, at most
+  bool   kuhn   = false;  // linear on simplices instead of d-linear
+  int    degree = 2;      // of the smoother, before and after the next grid
+  Smoother smoother = Smoother::chebyshev;
+  Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where difficult() or choose_cycle() say so
+  int    inner  = 2;      // K: steps of flexible CG on each coarse grid
+  // uniform cells and piecewise constants; `cell_size`: nodes in a cell at least, in the mean over the bounding box
+  bool   aggregation = false;
+  int    grids  = 40;     // at most, beside the mesh
+  int    coarse = 128;    // a grid of so many unknowns is solved exactly
+  Filter filter = Filter::automatic;
+  int    rough  = 2;      // degree of the smoother then
+  // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
+  // refused: Failure::rounded
+  bool   falls_back = false;
+};
+
+inline Params params_for(int dim, int bs)
+{
+  Params p;
+  p.dim       = dim;
+  p.bs        = bs;
+  p.cell_size = dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.kuhn      = dim == 3;
+  p.degree    = bs > 1 ? 3 : 2;
+  return p;
+}
+
+// What stopped the setup; the nodes are those of PETSc's numbering on this process.
+struct Failure {
+  // lost: the device of some process
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost, rounded } kind = none;
+  long   row   = -1;
+  double value = 0;
+};
+
+} // namespace tessera::tree
