@@ -102,6 +102,7 @@ int main(int argc, char **argv)
     PetscCall(MatShift(A, 0.1));
     PetscCall(Solve(ksp, A, b, x, "shifted"));
     PetscCall(KSPReset(ksp));
+    PetscCall(KSPSetFromOptions(ksp)); /* or some versions of PETSc view it no more */
     PetscCall(KSPSetOperators(ksp, A, A));
     PetscCall(Solve(ksp, A, b, x, "after KSPReset()"));
   }

@@ -112,7 +112,7 @@ template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Ve
   if (!a->asked) PetscCall(MakeLinear(pc, "PCApply() without a KSP"));
   tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
   Vec                       clean;
-  PetscCall(a->null.Clean(x, &clean));
+  PetscCall(a->null.Clean(pc, x, &clean));
   PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, clean, y)));
   PetscCall(a->null.Remove(y));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -158,7 +158,7 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
   if (!a->asked) PetscCall(MakeLinear(pc, "PCMatApply() without a KSP"));
   tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
   Mat                       clean;
-  PetscCall(a->null.Clean(X, &clean));
+  PetscCall(a->null.Clean(pc, X, &clean));
   PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, clean, Y)));
   PetscCall(a->null.Remove(Y));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);

@@ -312,6 +312,6 @@ PetscErrorCode tessera::SetUpAuxAMG(PC pc)
     a->in_single.reset();
     a->current = a->ready = PETSC_FALSE;
   }));
-  if (a->ready && !a->failed) PetscCall(a->null.Find(pc));
+  if (a->ready && !a->failed) a->null.Expect();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

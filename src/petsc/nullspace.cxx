@@ -16,7 +16,7 @@ PetscErrorCode NullSpace::Reset()
   PetscCall(MatNullSpaceDestroy(&space_));
   PetscCall(VecDestroy(&copy_));
   PetscCall(MatDestroy(&copies_));
-  attached_ = false;
+  attached_ = expected_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -151,7 +151,7 @@ PetscErrorCode NullSpace::Find(PC pc)
   bool         null = true;
 
   PetscFunctionBegin;
-  PetscCall(Reset());
+  expected_ = false;
   PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)A, &assembled, MATSEQAIJ, MATMPIAIJ, ""));
   if (pc->mat != A || !assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetNullSpace(A, &attached));
@@ -187,10 +187,11 @@ PetscErrorCode NullSpace::Find(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode NullSpace::Clean(Vec r, Vec *clean)
+PetscErrorCode NullSpace::Clean(PC pc, Vec r, Vec *clean)
 {
   PetscFunctionBegin;
   *clean = r;
+  if (expected_) PetscCall(Find(pc));
   if (!space_) PetscFunctionReturn(PETSC_SUCCESS);
   if (!copy_) PetscCall(VecDuplicate(r, &copy_));
   PetscCall(VecCopy(r, copy_));
@@ -214,10 +215,11 @@ static PetscErrorCode RemoveFromColumns(MatNullSpace space, Mat Z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode NullSpace::Clean(Mat R, Mat *clean)
+PetscErrorCode NullSpace::Clean(PC pc, Mat R, Mat *clean)
 {
   PetscFunctionBegin;
   *clean = R;
+  if (expected_) PetscCall(Find(pc));
   if (!space_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatDestroy(&copies_));
   PetscCall(MatDuplicate(R, MAT_COPY_VALUES, &copies_));

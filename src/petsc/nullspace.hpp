@@ -11,20 +11,23 @@ class NullSpace {
 public:
   ~NullSpace() { (void)Reset(); }
   PetscErrorCode Reset();
-  // The one that is attached to pc's matrix, or constants on all rows with off-diagonal entries, where the matrix and
-  // its transpose make nothing but rounding of them. None where the operator is another matrix, or none in rows.
-  // Collective.
-  PetscErrorCode Find(PC pc);
-  // *clean: r, or a copy without what r has of the null space
-  PetscErrorCode Clean(Vec r, Vec *clean);
-  PetscErrorCode Clean(Mat R, Mat *clean);
+  // pc has been set up: its first application looks for the null space, which KSP rrb never needs.
+  void           Expect() { expected_ = true; }
+  // *clean: r, or a copy without what r has of the null space. Collective.
+  PetscErrorCode Clean(PC pc, Vec r, Vec *clean);
+  PetscErrorCode Clean(PC pc, Mat R, Mat *clean);
   // KSP does so by itself where the null space is attached.
   PetscErrorCode Remove(Vec z) const;
   PetscErrorCode Remove(Mat Z) const;
 
 private:
+  // The one that is attached to pc's matrix, or constants on all rows with off-diagonal entries, where the matrix and
+  // its transpose make nothing but rounding of them. None where the operator is another matrix, or none in rows.
+  // Collective.
+  PetscErrorCode Find(PC pc);
   PetscErrorCode FindConstants(Mat A);
   MatNullSpace   space_    = nullptr;
+  bool           expected_ = false;
   bool           attached_ = false;
   bool           regular_  = false; // the last matrix was; on a device this stays so as long as its pattern does
   Vec            copy_     = nullptr;

@@ -174,7 +174,7 @@ template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 
   PetscFunctionBegin;
   tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  PetscCall(null.Clean(x, &clean));
+  PetscCall(null.Clean(pc, x, &clean));
   PetscCall((tessera::NoThrow<F, PC, V, V>(pc, clean, y)));
   PetscCall(null.Remove(y));
   // another process has failed

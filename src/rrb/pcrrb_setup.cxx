@@ -449,6 +449,6 @@ PetscErrorCode tessera::SetUpRRB(PC pc)
   if (three) PetscCall(SetUpThree(pc));
   else PetscCall(RunCollectively<SetUp>(pc));
   if (!three && !r->current && r->unfit && !r->failed) PetscCall(RunCollectively<SetUp>(pc));
-  if (r->ready && !r->failed) PetscCall(r->null.Find(pc));
+  if (r->ready && !r->failed) r->null.Expect();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
