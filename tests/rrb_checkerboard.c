@@ -146,7 +146,8 @@ int main(int argc, char **argv)
 /*TEST
 
   test:
-    args: -seed 401 -rounds 500
+    args: -seed 401 -rounds 500 -ksp_type {{cg rrb}}
+    output_file: output/rrb_checkerboard.out
 
   test:
     suffix: three

@@ -16,7 +16,7 @@ PetscErrorCode NullSpace::Reset()
   PetscCall(MatNullSpaceDestroy(&space_));
   PetscCall(VecDestroy(&copy_));
   PetscCall(MatDestroy(&copies_));
-  attached_ = expected_ = false;
+  expected_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,8 +182,15 @@ PetscErrorCode NullSpace::Find(PC pc)
   PetscCall(VecDestroy(&diagonal));
   if (!null) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectReference((PetscObject)attached));
-  space_    = attached;
-  attached_ = true;
+  space_ = attached;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode NullSpace::Get(PC pc, MatNullSpace *space)
+{
+  PetscFunctionBegin;
+  if (expected_) PetscCall(Find(pc));
+  *space = space_;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -231,14 +238,14 @@ PetscErrorCode NullSpace::Clean(PC pc, Mat R, Mat *clean)
 PetscErrorCode NullSpace::Remove(Vec z) const
 {
   PetscFunctionBegin;
-  if (space_ && !attached_) PetscCall(MatNullSpaceRemove(space_, z));
+  if (space_) PetscCall(MatNullSpaceRemove(space_, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode NullSpace::Remove(Mat Z) const
 {
   PetscFunctionBegin;
-  if (space_ && !attached_) PetscCall(RemoveFromColumns(space_, Z));
+  if (space_) PetscCall(RemoveFromColumns(space_, Z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

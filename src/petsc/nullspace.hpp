@@ -11,12 +11,12 @@ class NullSpace {
 public:
   ~NullSpace() { (void)Reset(); }
   PetscErrorCode Reset();
-  // pc has been set up: its first application looks for the null space, which KSP rrb never needs.
+  // pc has been set up: what needs the null space first looks for it.
   void           Expect() { expected_ = true; }
   // *clean: r, or a copy without what r has of the null space. Collective.
   PetscErrorCode Clean(PC pc, Vec r, Vec *clean);
   PetscErrorCode Clean(PC pc, Mat R, Mat *clean);
-  // KSP does so by itself where the null space is attached.
+  PetscErrorCode Get(PC pc, MatNullSpace *space); // nullptr: there is none. Collective.
   PetscErrorCode Remove(Vec z) const;
   PetscErrorCode Remove(Mat Z) const;
 
@@ -28,7 +28,6 @@ private:
   PetscErrorCode FindConstants(Mat A);
   MatNullSpace   space_    = nullptr;
   bool           expected_ = false;
-  bool           attached_ = false;
   bool           regular_  = false; // the last matrix was; on a device this stays so as long as its pattern does
   Vec            copy_     = nullptr;
   Mat            copies_   = nullptr;

@@ -103,7 +103,8 @@ PetscErrorCode SchurSpace::Begin()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The null space of S1: A's at the black nodes, orthonormal.
+// The null space of S1: A's at the black nodes, orthonormal. Where none is attached it is that of constants, if they
+// are one.
 PetscErrorCode SchurSpace::NullSpace()
 {
   const double *res;
@@ -113,6 +114,7 @@ PetscErrorCode SchurSpace::NullSpace()
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
   PetscCall(MatGetNullSpace(A, &nullspace));
+  if (!nullspace) PetscCall(pc_.null.Get(ksp_->pc, &nullspace));
   if (nullspace) {
     PetscBool  constant;
     PetscInt   n;
