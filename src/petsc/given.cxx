@@ -84,6 +84,7 @@ PetscErrorCode ListenForCoordinates(PC pc)
 PetscErrorCode StopListening(PC pc)
 {
   SetCoordinates set;
+  GetCoordinates get;
   Kept          *kept;
 
   PetscFunctionBegin;
@@ -91,7 +92,8 @@ PetscErrorCode StopListening(PC pc)
   if (!kept) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectQueryFunction((PetscObject)pc, "PCSetCoordinates_C", &set));
   if (set == Set) PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", kept->other));
-  PetscCall(PetscObjectComposeFunction((PetscObject)pc, "TesseraGetCoordinates_C", nullptr));
+  PetscCall(PetscObjectQueryFunction((PetscObject)pc, "TesseraGetCoordinates_C", &get));
+  if (get == Get) PetscCall(PetscObjectComposeFunction((PetscObject)pc, "TesseraGetCoordinates_C", nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

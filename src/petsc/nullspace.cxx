@@ -42,9 +42,12 @@ static PetscErrorCode IsZero(Vec v, Vec diagonal, PetscReal share, bool *zero)
 // Does A annihilate v from the left and from the right?
 static PetscErrorCode Annihilates(Mat A, Vec v, Vec diagonal, PetscReal share, bool *both)
 {
-  Vec w;
+  Vec       w;
+  PetscReal largest;
 
   PetscFunctionBegin;
+  PetscCall(VecNorm(v, NORM_INFINITY, &largest));
+  share *= largest;
   PetscCall(VecDuplicate(diagonal, &w));
   PetscCall(MatMult(A, v, w));
   PetscCall(IsZero(w, diagonal, share, both));
@@ -96,6 +99,9 @@ static PetscErrorCode MayAnnihilateOnDevice(Mat A, bool *may)
   PetscCall(MatMult(A, v, w));
   PetscCall(MatGetDiagonal(A, v));
   PetscCall(VecPointwiseDivide(w, w, v));
+  PetscCall(VecCopy(w, v));
+  PetscCall(VecShift(v, -1));
+  PetscCall(VecPointwiseMult(w, w, v)); // zero, too, in rows without off-diagonal entries
   PetscCall(VecNorm(w, NORM_INFINITY, &largest));
   PetscCall(VecDestroy(&v));
   PetscCall(VecDestroy(&w));
@@ -151,7 +157,7 @@ PetscErrorCode NullSpace::Find(PC pc)
   bool         null = true;
 
   PetscFunctionBegin;
-  expected_ = false;
+  PetscCall(MatNullSpaceDestroy(&space_));
   PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)A, &assembled, MATSEQAIJ, MATMPIAIJ, ""));
   if (pc->mat != A || !assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetNullSpace(A, &attached));
@@ -186,10 +192,27 @@ PetscErrorCode NullSpace::Find(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode NullSpace::Update(PC pc)
+{
+  PetscObject const A = (PetscObject)pc->mat;
+  PetscObjectId     matrix;
+  PetscObjectState  state;
+
+  PetscFunctionBegin;
+  if (!expected_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectGetId(A, &matrix));
+  PetscCall(PetscObjectStateGet(A, &state));
+  if (matrix == matrix_ && state == state_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Find(pc));
+  matrix_ = matrix;
+  state_  = state;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode NullSpace::Get(PC pc, MatNullSpace *space)
 {
   PetscFunctionBegin;
-  if (expected_) PetscCall(Find(pc));
+  PetscCall(Update(pc));
   *space = space_;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -198,7 +221,7 @@ PetscErrorCode NullSpace::Clean(PC pc, Vec r, Vec *clean)
 {
   PetscFunctionBegin;
   *clean = r;
-  if (expected_) PetscCall(Find(pc));
+  PetscCall(Update(pc));
   if (!space_) PetscFunctionReturn(PETSC_SUCCESS);
   if (!copy_) PetscCall(VecDuplicate(r, &copy_));
   PetscCall(VecCopy(r, copy_));
@@ -226,7 +249,7 @@ PetscErrorCode NullSpace::Clean(PC pc, Mat R, Mat *clean)
 {
   PetscFunctionBegin;
   *clean = R;
-  if (expected_) PetscCall(Find(pc));
+  PetscCall(Update(pc));
   if (!space_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatDestroy(&copies_));
   PetscCall(MatDuplicate(R, MAT_COPY_VALUES, &copies_));
@@ -235,17 +258,36 @@ PetscErrorCode NullSpace::Clean(PC pc, Mat R, Mat *clean)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode NullSpace::Remove(Vec z) const
+// On a device that has failed a vector has no values, and its process would not come to the others' sums.
+static PetscErrorCode HasFailed(PetscObject on, bool *failed)
 {
   PetscFunctionBegin;
-  if (space_) PetscCall(MatNullSpaceRemove(space_, z));
+  *failed = false;
+  if constexpr (device::built) {
+    int here = device::failed(), any;
+    PetscCallMPI(MPI_Allreduce(&here, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm(on)));
+    *failed = any;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode NullSpace::Remove(Vec z) const
+{
+  bool failed = true;
+
+  PetscFunctionBegin;
+  if (space_) PetscCall(HasFailed((PetscObject)z, &failed));
+  if (!failed) PetscCall(MatNullSpaceRemove(space_, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode NullSpace::Remove(Mat Z) const
 {
+  bool failed = true;
+
   PetscFunctionBegin;
-  if (space_) PetscCall(RemoveFromColumns(space_, Z));
+  if (space_) PetscCall(HasFailed((PetscObject)Z, &failed));
+  if (!failed) PetscCall(RemoveFromColumns(space_, Z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -11,8 +11,13 @@ class NullSpace {
 public:
   ~NullSpace() { (void)Reset(); }
   PetscErrorCode Reset();
-  // pc has been set up: what needs the null space first looks for it.
-  void           Expect() { expected_ = true; }
+  // pc has been set up. Who needs the null space first looks for it, and again where the matrix has changed since, as
+  // preconditioners may be reused.
+  void           Expect()
+  {
+    expected_ = true;
+    matrix_   = 0;
+  }
   // *clean: r, or a copy without what r has of the null space. Collective.
   PetscErrorCode Clean(PC pc, Vec r, Vec *clean);
   PetscErrorCode Clean(PC pc, Mat R, Mat *clean);
@@ -26,8 +31,11 @@ private:
   // Collective.
   PetscErrorCode Find(PC pc);
   PetscErrorCode FindConstants(Mat A);
+  PetscErrorCode Update(PC pc);
   MatNullSpace   space_    = nullptr;
   bool           expected_ = false;
+  PetscObjectId    matrix_ = 0; // which has been looked at, in which state
+  PetscObjectState state_  = 0;
   bool           regular_  = false; // the last matrix was; on a device this stays so as long as its pattern does
   Vec            copy_     = nullptr;
   Mat            copies_   = nullptr;

@@ -114,6 +114,7 @@ template <class T> void Hierarchy<T>::choose_cycle()
     return true;
   });
   slow_ = worked && multigrid::smallest_eigenvalue((int)(tridiagonal.size() + 1) / 2, tridiagonal.data()) < too_low;
+  slow_ = total(slow_) > 0; // on all processes, whose sums of a grid that each has may differ by rounding
 }
 
 // direction: of Gauss-Seidel; polynomials have none. begun: from zero, z is what the polynomial begins with

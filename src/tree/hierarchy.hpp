@@ -429,7 +429,7 @@ private:
   bool                  transposed_ = false;   // the grids' operators and their transposes have changed places
   uint64_t              transposes_ = 0;     // of which numeric setup these are
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
-  bool                  constants_ = false, slow_ = false; // are in the null space of the matrix; V-cycles are
+  bool                  constants_ = false, slow_ = false; // are in its null space; V-cycles are too slow
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this

@@ -83,12 +83,12 @@ template <class T> struct DropRounding {
     const int own     = own_entry(i, j, p);
     T         largest = 0;
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
-      const T v = a[((ptrdiff_t)bs * own + k) * bs + k];
+      const T v = fabs(a[((ptrdiff_t)bs * own + k) * bs + k]);
       largest   = v > largest ? v : largest;
     }
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
       T &v = a[((ptrdiff_t)bs * own + k) * bs + k];
-      v    = v > (T)rounding * largest ? v : 0;
+      if (fabs(v) <= (T)rounding * largest) v = 0;
     }
   }
 };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double still_good = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
 // Where there is no energy steps may raise the natural residual by this factor, and stay above the best point for so
-// many iterations. Steps that come below it by a smaller share go to and fro.
+// many iterations. A point is better if its residual is below this share of the best one's: less may be oscillation.
 constexpr double allowed    = 1.1;
 constexpr double below      = 0.99;
 constexpr int    patience   = 8;

@@ -384,10 +384,12 @@ void TreeProblem::monotone_cycle(int l)
 }
 
 // On a device it is recorded when it comes for the second time, as coarse grids cost launches only. What it is made of
-// changes with the problem and, as steps are kept by an exchange of vectors, with the place of x.
+// changes with the problem and, as steps are kept by an exchange of vectors, with the places of x and y. A cycle leaves
+// these as they are: each grid has an even number of sweeps, which exchange them.
 void TreeProblem::monotone_cycle()
 {
-  const uint64_t of = (uint64_t)(size_t)grids_[0].x.data() ^ (recorded_.problems * 0x9e3779b97f4a7c15ull);
+  const uint64_t x = (uint64_t)(size_t)grids_[0].x.data(), y = (uint64_t)(size_t)grids_[0].y.data();
+  const uint64_t of = x ^ (y << 1) ^ (recorded_.problems * 0x9e3779b97f4a7c15ull);
   if (has_parts(0) || std::exchange(recorded_.last, of) != of) monotone_cycle(0);
   else recorded_.graph.run(exec_.space, of, 0, [&] { monotone_cycle(0); });
 }
