@@ -32,13 +32,13 @@ private:
   PetscErrorCode Find(PC pc);
   PetscErrorCode FindConstants(Mat A);
   PetscErrorCode Update(PC pc);
-  MatNullSpace   space_    = nullptr;
-  bool           expected_ = false;
+  MatNullSpace     space_  = nullptr;
+  Vec              copy_   = nullptr;
+  Mat              copies_ = nullptr;
   PetscObjectId    matrix_ = 0; // which has been looked at, in which state
   PetscObjectState state_  = 0;
-  bool           regular_  = false; // the last matrix was; on a device this stays so as long as its pattern does
-  Vec            copy_     = nullptr;
-  Mat            copies_   = nullptr;
+  bool             expected_ = false;
+  bool             regular_  = false; // the last matrix was; on a device this stays so as long as its pattern does
 };
 
 } // namespace tessera

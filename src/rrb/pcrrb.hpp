@@ -62,7 +62,7 @@ struct PC_RRB {
   PetscBool          unfit        = PETSC_FALSE; // for single precision, as its trial has shown
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   PetscBool          warned_asymmetric = PETSC_FALSE; // of one that needs a symmetric matrix
-  char               failure[224] = "";
+  char               failure[208] = "";
   std::vector<PetscInt> sizes_x, sizes_y; // of the grids, as PCRRBGetGridSizes() gives them
 };
 
