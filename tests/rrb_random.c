@@ -648,7 +648,7 @@ int main(int argc, char **argv)
   if (verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " problems, %" PetscInt_FMT " singular, %" PetscInt_FMT " failures, %" PetscInt_FMT " drowned in rounding, %" PetscInt_FMT " did not converge; slow: %" PetscInt_FMT " with defaults, %" PetscInt_FMT " with other settings; most iterations %" PetscInt_FMT " and %" PetscInt_FMT "; asymmetry %g, single %g\n", s.problems, s.singular, s.failures, s.hopeless, s.diverged, s.slow[1], s.slow[0], s.most[1], s.most[0], (double)s.asymmetry[0], (double)s.asymmetry[1]));
   if (!one) {
     PetscCall(CheckTrue("finite, symmetric, positive definite, right answers", (PetscBool)!s.failures));
-    PetscCall(Check("problems that drown in rounding", (PetscReal)s.hopeless, PetscMax(1, 0.004 * s.problems))); /* one of a few hundred may */
+    PetscCall(Check("problems that drown in rounding", (PetscReal)s.hopeless, PetscMax(2, 0.004 * s.problems))); /* two of a few hundred may: which ones depends on the machine's arithmetic */
     PetscCall(Check("slow ones with defaults", (PetscReal)s.slow[1] / s.problems, 0.001));
     PetscCall(Check("slow ones with other settings", (PetscReal)s.slow[0] / s.problems, 0.01));
   }
