@@ -311,12 +311,12 @@ int main(int argc, char **argv)
 /*TEST
 
   test:
-    args: -rounds 100
+    args: -rounds 60
 
   test:
     suffix: three
     nsize: 3
-    args: -seed 501 -rounds 60
+    args: -seed 501 -rounds 40
 
   test:
     suffix: seed
