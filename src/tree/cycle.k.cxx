@@ -91,8 +91,8 @@ template <class T> struct Hierarchy<T>::CycleSpace {
 
 // Several unknowns of a node are most often a body's displacements. Where it is thin it bends, and V-cycles lose most
 // of what coarse grids know of that. It shows in the least eigenvalue of A with a V-cycle from a coarse grid as
-// preconditioner, which some steps of conjugate gradients find: above 0.25 in bulky bodies, below 0.17 where W-cycles
-// pay. On a device they do not: what small grids take there is the launches of their kernels.
+// preconditioner, which some steps of conjugate gradients find: above 0.25 in bulky bodies, and in most thin ones below
+// 0.17, where W-cycles pay. On a device they do not: what small grids take there is the launches of their kernels.
 template <class T> void Hierarchy<T>::choose_cycle()
 {
   constexpr int    steps   = 8;

@@ -128,11 +128,7 @@ PetscErrorCode SchurSpace::NullSpace()
         rrb::black_load(plan_, res, v);
         PetscCall(pc_.matrix.RestoreRead());
       }
-      for (rrb::BlackField &u : null_) {
-        double c = rrb::black_dot(plan_, u, v);
-        PetscCall(Sum(comm(), 1, &c));
-        rrb::black_combine(plan_, -c, u, 1, v);
-      }
+      PetscCall(Project(v));
       double c = rrb::black_dot(plan_, v, v);
       PetscCall(Sum(comm(), 1, &c));
       if (!(c > 0)) continue;
