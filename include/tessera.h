@@ -243,12 +243,14 @@ PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
   PCAuxAMGCycle - how the coarse grids are visited
 
   Values:
-+ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump; K for
-   `PC_AUXAMG_AGGREGATION`
++ `PC_AUXAMG_CYCLE_AUTO` - V; W where the interpolation is smoothed because coefficients jump, or where convection
+   dominates; on the host AMLI where V-cycles are slow; K for `PC_AUXAMG_AGGREGATION`
 . `PC_AUXAMG_CYCLE_V`    - each grid once
 . `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
-- `PC_AUXAMG_CYCLE_K`    - flexible conjugate gradients on each coarse grid, with the grids below as preconditioner
+. `PC_AUXAMG_CYCLE_K`    - flexible conjugate gradients on each coarse grid, with the grids below as preconditioner
    (nonlinear AMLI)
+- `PC_AUXAMG_CYCLE_AMLI` - two cycles in a row from each coarse grid on which one is slow, weighted by the eigenvalues
+   that the first setup finds there; linear
 
   Level: intermediate
 
@@ -258,7 +260,8 @@ typedef enum {
   PC_AUXAMG_CYCLE_AUTO,
   PC_AUXAMG_CYCLE_V,
   PC_AUXAMG_CYCLE_W,
-  PC_AUXAMG_CYCLE_K
+  PC_AUXAMG_CYCLE_K,
+  PC_AUXAMG_CYCLE_AMLI
 } PCAuxAMGCycle;
 PETSC_EXTERN const char *const PCAuxAMGCycles[];
 

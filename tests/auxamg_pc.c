@@ -177,6 +177,12 @@ int main(int argc, char **argv)
     test:
       suffix: comb_elastic
       args: -mesh comb -n 30 -bs 2 -elastic
+    test: # cycles from each coarse grid are slow: V takes 148
+      suffix: amli
+      args: -mesh comb -n 100 -bs 2 -elastic
+    test: # without elasticity
+      suffix: amli_scalar
+      args: -mesh comb -n 120
 
   # cell Peclet numbers 0.1 and 1 on the mesh, then 5
   testset:
@@ -344,6 +350,9 @@ int main(int argc, char **argv)
     test:
       suffix: wcycle
       args: -mesh disk -pc_auxamg_cycle w -pc_auxamg_smoother_degree 1 -symmetric -pc_auxamg_precision double
+    test: # a cycle with weights is symmetric and positive, too
+      suffix: amli_symmetric
+      args: -mesh comb -n 40 -bs 2 -elastic -pc_auxamg_cycle amli -symmetric -pc_auxamg_precision double
     test:
       suffix: degrees
       args: -mesh disk -pc_auxamg_smoother_degree {{1 3 4 6}separate output}

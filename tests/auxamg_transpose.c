@@ -218,6 +218,9 @@ int main(int argc, char **argv)
       suffix: skew
       args: -n 40 -shuffle -skew 0.3 -dropped 0.1 -pc_auxamg_cycle w
     test:
+      suffix: amli
+      args: -mesh comb -n 50 -skew 0.1 -dropped 0.1 -pc_auxamg_cycle amli
+    test:
       suffix: blocks
       args: -mesh cube -n 8 -bs 3 -one_sided -skew 0.2 -dropped 0.05 -shuffle
     test:

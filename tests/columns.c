@@ -291,6 +291,9 @@ int main(int argc, char **argv)
     test:
       suffix: cycle
       args: -pc_auxamg_cycle {{w k}}
+    test: # grids that an AMLI-cycle solves twice
+      suffix: amli
+      args: -mesh comb -n 60 -bs {{1 2}} -pc_auxamg_cycle amli
     test:
       suffix: paper
       args: -pc_auxamg_variant aggregation -pc_auxamg_cycle {{v k}}

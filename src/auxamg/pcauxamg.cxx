@@ -10,7 +10,7 @@ using tessera::WithHierarchy;
 const char *const PCAuxAMGVariants[]       = {"tree", "aggregation", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGInterpolations[] = {
   "auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_INTERPOLATION_", nullptr};
-const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
+const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "amli", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
 const char *const PCAuxAMGSmoothers[]      = {
        "auto", "chebyshev", "jacobi", "gs", "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_SMOOTHER_", nullptr};
 const char *const PCAuxAMGFilters[] = {"auto", "off", "on", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
@@ -246,7 +246,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 .  -pc_auxamg_levels <l>                 - grids at most, see `PCAuxAMGSetLevels()`
 .  -pc_auxamg_cell_size <m>              - nodes in a cell of the first grid, see `PCAuxAMGSetCellSize()`
 .  -pc_auxamg_interpolation <auto,linear,kuhn> - functions on the cells, see `PCAuxAMGSetInterpolation()`
-.  -pc_auxamg_cycle <auto,v,w,k>         - visits of coarse grids, see `PCAuxAMGSetCycle()`
+.  -pc_auxamg_cycle <auto,v,w,k,amli>    - visits of coarse grids, see `PCAuxAMGSetCycle()`
 .  -pc_auxamg_cycle_inner <n>            - steps of the K-cycle, see `PCAuxAMGSetCycleInner()`
 .  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see `PCAuxAMGSetSmoother()`
 .  -pc_auxamg_smoother_degree <nu>                - its degree, see `PCAuxAMGSetSmootherDegree()`

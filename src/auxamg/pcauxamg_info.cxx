@@ -48,9 +48,11 @@ static PetscErrorCode GetChoice(PC pc, PCAuxAMGChoice *choice)
   *choice = PCAuxAMGChoice();
   WithHierarchy(a, [&](const auto &h) {
     choice->degree   = h.degree();
-    choice->cycle    = p.cycle == tessera::tree::Cycle::k ? PC_AUXAMG_CYCLE_K
-                     : h.visits() > 1               ? PC_AUXAMG_CYCLE_W
-                                                    : PC_AUXAMG_CYCLE_V;
+    const tessera::tree::Cycle cycle = h.cycle_kind();
+    choice->cycle    = cycle == tessera::tree::Cycle::k    ? PC_AUXAMG_CYCLE_K
+                     : cycle == tessera::tree::Cycle::amli ? PC_AUXAMG_CYCLE_AMLI
+                     : cycle == tessera::tree::Cycle::w    ? PC_AUXAMG_CYCLE_W
+                                                           : PC_AUXAMG_CYCLE_V;
     choice->filtered = h.filtered() ? PETSC_TRUE : PETSC_FALSE;
     choice->crowded  = h.crowded();
     choice->dropped  = h.coarsest().dropped;

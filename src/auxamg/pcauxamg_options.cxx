@@ -249,16 +249,18 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
 
    Input Parameters:
 +  pc - the preconditioner
--  c - `PC_AUXAMG_CYCLE_AUTO` (default), `PC_AUXAMG_CYCLE_V`, `PC_AUXAMG_CYCLE_W` or `PC_AUXAMG_CYCLE_K`
+-  c - `PC_AUXAMG_CYCLE_AUTO` (default), `PC_AUXAMG_CYCLE_V`, `PC_AUXAMG_CYCLE_W`, `PC_AUXAMG_CYCLE_K` or
+   `PC_AUXAMG_CYCLE_AMLI`
 
    Options Database Key:
-.  -pc_auxamg_cycle <auto,v,w,k> - see above
+.  -pc_auxamg_cycle <auto,v,w,k,amli> - see above
 
    Level: intermediate
 
    Notes:
-   By default it is the V-cycle, and the W-cycle where coefficients jump, where convection dominates, and on the host in
-   thin bodies with several unknowns a node, which the first setup finds out by eight steps on a coarse grid.
+   By default it is the V-cycle, and the W-cycle where coefficients jump and where convection dominates. On the host it
+   is the AMLI-cycle where V-cycles are slow, as in thin bodies and between the teeth of combs; the first setup finds
+   that out by eight steps on a coarse grid.
 
    The K-cycle is no linear operator: other Krylov methods than `KSPCG` and `KSPFCG` must be flexible (`KSPFGMRES`).
 

@@ -146,6 +146,7 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   p.filter          = p.aggregation ? Filter::off : (Filter)o.filter; // the same order
   p.cycle           = o.cycle == PC_AUXAMG_CYCLE_V                  ? Cycle::v
                     : o.cycle == PC_AUXAMG_CYCLE_W                  ? Cycle::w
+                    : o.cycle == PC_AUXAMG_CYCLE_AMLI               ? Cycle::amli
                     : o.cycle == PC_AUXAMG_CYCLE_K || p.aggregation ? Cycle::k
                                                                     : Cycle::automatic;
   p.inner  = (int)o.cycle_inner;

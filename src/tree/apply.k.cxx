@@ -133,7 +133,9 @@ template <class T> template <class V> void Hierarchy<T>::make_several()
 {
   if constexpr (width_of<V> > 1) {
     for (Level<T> &level : levels_) {
-      const size_t need = (4 * level.work.b.size() + level.work.w.size() + level.work.sums.size()) * width_of<V>;
+      const size_t need = (4 * level.work.b.size() + level.work.w.size() + level.work.sums.size() +
+                           level.work.first.size()) *
+                          width_of<V>;
       if (level.work.several.size() < need) level.work.several = make<T>(need);
       else if (level.work.divided != need) level.work.several.zero();
       level.work.divided = need;

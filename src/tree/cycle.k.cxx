@@ -3,8 +3,6 @@
 #include "tree/dispatch.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
-#include "multigrid/acceleration.hpp"
-#include "multigrid/lanczos.hpp"
 
 namespace tessera::tree {
 
@@ -30,92 +28,29 @@ template <class T, int BS> struct Multiply {
   }
 };
 
-// Numbers in [-1, 1] that depend on the unknown alone
-template <class T> struct Scattered {
-  const Key *start; // of nodes, or nullptr: their numbers
-  const T   *inverse;
-  int        bs;
-  T         *x;
-  HD void    operator()(int p) const
+// Between two cycles: first = weight x, b -= weight A x, and z, if any, is what the smoother begins with.
+template <class T, class V> struct SecondResidual {
+  const T *inverse;
+  const V *x;
+  V       *b, *first, *z;
+  T        weight, c;
+  __attribute__((always_inline)) HD void operator()(ptrdiff_t p, V product) const
   {
-    uint64_t k = ((start ? start[p / bs] : (uint64_t)(p / bs)) * 8 + (uint64_t)(p % bs) + 1) * 0x9e3779b97f4a7c15ULL;
-    k = (k ^ (k >> 29)) * 0xbf58476d1ce4e5b9ULL;
-    x[p] = inverse[p] > 0 ? (T)((double)(k >> 11) / (double)(1ULL << 52) - 1) : 0;
+    const V s = b[p] - weight * product;
+    b[p]      = s;
+    first[p]  = weight * x[p];
+    if (z) z[p] = c * inverse[p] * s;
   }
 };
-template <class T> struct KeepProduct {
-  T      *q;
-  HD void operator()(ptrdiff_t p, T product) const { q[p] = product; }
-};
-// y = s x + t y; with t = 0 the old y does not matter
-template <class T> struct Combine {
-  const T *x;
-  double   s, t;
-  T       *y;
-  HD void  operator()(int p) const { y[p] = (T)(s * x[p] + (t != 0 ? t * y[p] : 0)); }
+// x = first + weight x
+template <class T, class V> struct AddFirst {
+  const V *first;
+  V       *x;
+  T        weight;
+  HD void  operator()(int p) const { x[p] = first[p] + weight * x[p]; }
 };
 
 } // namespace
-
-// Level l and the cycle from it down as multigrid::cg_steps() sees them.
-template <class T> struct Hierarchy<T>::CycleSpace {
-  Hierarchy     &h;
-  int            l;
-  Buffer<T>      x = vector(), r = vector(), w = vector(), d = vector(), q = vector();
-  Buffer<double> sum = h.template make<double>(1);
-  Level<T>      &level() const { return h.levels_[(size_t)l]; }
-  Buffer<T>      vector() const { return h.template make<T>(level().work.x.size()); }
-  void           multiply(Buffer<T> &p, Buffer<T> &product)
-  {
-    level().halo(p.data());
-    level().each_row((const T *)p.data(), KeepProduct<T>{product.data()});
-  }
-  void precondition(const Buffer<T> &of, Buffer<T> &to)
-  {
-    for_each(h.exec_, level().unknowns(), CopyValues<T>{of.data(), level().work.b.data()});
-    h.solve(l);
-    for_each(h.exec_, level().unknowns(), CopyValues<T>{level().work.x.data(), to.data()});
-  }
-  double dot(const Buffer<T> &u, const Buffer<T> &v)
-  {
-    sum_each(h.exec_, level().unknowns(), multigrid::DotProduct<T>{u.data(), v.data()}, sum.data());
-    double s;
-    copy(sum.data(), h.exec_.space, &s, Space::host, 1);
-    return level().distributed ? h.total(s) : s;
-  }
-  void combine(double s, const Buffer<T> &u, double t, Buffer<T> &v)
-  {
-    for_each(h.exec_, level().unknowns(), Combine<T>{u.data(), s, t, v.data()});
-  }
-};
-
-// Several unknowns of a node are most often a body's displacements. Where it is thin it bends, and V-cycles lose most
-// of what coarse grids know of that. It shows in the least eigenvalue of A with a V-cycle from a coarse grid as
-// preconditioner, which some steps of conjugate gradients find: above 0.25 in bulky bodies, and in most thin ones below
-// 0.17, where W-cycles pay. On a device they do not: what small grids take there is the launches of their kernels.
-template <class T> void Hierarchy<T>::choose_cycle()
-{
-  constexpr int    steps   = 8;
-  constexpr double too_low = 0.2;
-  const int        l       = std::min(2, last() - 1);
-  slow_                    = false;
-  if (params_.bs == 1 || params_.cycle != Cycle::automatic || numeric_.difficult() || sweeps() || l < 1) return;
-  if (levels_[0].by_nodes()) return;
-  CycleSpace          space{*this, l};
-  std::vector<double> tridiagonal; // alpha_1, beta_1^2, alpha_2, ... of Lanczos' method
-  double              last_alpha = 1;
-  const Level<T>     &level = levels_[(size_t)l];
-  const Key *const    start = level.start.empty() ? nullptr : level.start.data();
-  for_each(exec_, level.unknowns(), Scattered<T>{start, level.inverse.data(), level.bs, space.x.data()});
-  const bool worked = multigrid::cg_steps(space, steps, [&](double alpha, double beta, CycleSpace &) {
-    if (!tridiagonal.empty()) tridiagonal.push_back(beta / (last_alpha * last_alpha));
-    tridiagonal.push_back(1 / alpha + beta / last_alpha);
-    last_alpha = alpha;
-    return true;
-  });
-  slow_ = worked && multigrid::smallest_eigenvalue((int)(tridiagonal.size() + 1) / 2, tridiagonal.data()) < too_low;
-  slow_ = total(slow_) > 0; // on all processes, whose sums of a grid that each has may differ by rounding
-}
 
 // direction: of Gauss-Seidel; polynomials have none. begun: from zero, z is what the polynomial begins with
 template <class T> template <class V> void Level<T>::smooth(bool from_zero, Direction direction, bool begun)
@@ -133,8 +68,16 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
   Level<T>  &level(int l) { return h.levels_[(size_t)l]; }
   int        last() const { return (int)h.levels_.size() - 1; }
   int        visits(Cycle cycle, int l) const { return l + 1 == last() ? 1 : multigrid::visits(cycle); }
-  bool       accelerated(Cycle cycle, int l) const { return cycle == Cycle::k && l < last(); }
+  bool       accelerated(Cycle cycle, int l) const
+  {
+    return l < last() && (cycle == Cycle::k || (cycle == Cycle::amli && h.levels_[(size_t)l].amli_weight > 0));
+  }
   void       accelerate(int l)
+  {
+    if (h.params_.cycle == Cycle::k) conjugate_gradients(l);
+    else two_cycles(l);
+  }
+  void conjugate_gradients(int l)
   {
     Level<T> &of = level(l);
     if constexpr (width_of<V> == 1)
@@ -145,6 +88,21 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
             sum_each(of.exec, of.n, Multiply<T, b.value>{of.i.data(), of.j.data(), of.a.data(), p, q}, sum);
           });
         });
+  }
+  // The error is multiplied by (I - w B A)^2 where B is a cycle from this level down: the polynomial of degree two that
+  // is least over an interval of eigenvalues of B A among those from 0 to 1 there, so that the next cycle up stays
+  // symmetric and contracts.
+  void two_cycles(int l)
+  {
+    Level<T>        &of = level(l);
+    const Vectors<V> v  = of.template vectors<V>();
+    const T          weight = (T)of.amli_weight;
+    multigrid::cycle(*this, Cycle::amli, l);
+    of.halo(v.x);
+    of.each_row((const V *)v.x, SecondResidual<T, V>{of.inverse.data(), v.x, v.b, v.first, of.begun ? v.z : nullptr,
+                                                     weight, (T)of.chebyshev.first()});
+    multigrid::cycle(*this, Cycle::amli, l);
+    for_each(h.exec_, of.unknowns(), AddFirst<T, V>{v.first, v.x, weight});
   }
   void solve()
   {
@@ -192,9 +150,9 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
   constexpr double max_recorded = 2000;
   constexpr size_t sums         = 2 * device::max_blocks; // of the K-cycle's inner products: one for each block
   double           all = 0, visits_here = 1;
-  for (size_t l = 0; l < levels_.size(); ++l) {
+  for (int l = 0; l <= last(); ++l) {
     all += visits_here;
-    if (l + 2 < levels_.size()) visits_here *= visits(); // the last grid once a visit of the one before
+    visits_here *= visits(l);
   }
   const auto launch = [this, begun, top] {
     Grids<V> grids{*this, begun, top};
@@ -236,14 +194,17 @@ template <class T> void Hierarchy<T>::vectors(int l)
 template <class T> double Hierarchy<T>::work() const
 {
   double sum = 0, times = 1;
+  int    number = 0;
   for (const Level<T> &l : levels_) {
     const double entries = (double)l.j.size() * params_.bs * params_.bs;
     const double weights = (double)l.transfer.weight.size() * params_.bs;
-    const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.empty() ? 0 : 1);
+    // of AMLI's two cycles one product leads from the first to the second
+    const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.empty() ? 0 : 1) +
+                            (cycle_kind() == Cycle::amli && l.amli_weight > 0 ? 0.5 : 0);
     sum +=
       times * (l.transfer.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size()
                                   : (double)coarsest_.inverse.size());
-    times *= visits();
+    times *= visits(number++);
   }
   return sum;
 }
@@ -251,7 +212,6 @@ template <class T> double Hierarchy<T>::work() const
 #define INSTANTIATE(T, ...) template void Hierarchy<T>::cycle<__VA_ARGS__>(bool, int);
 #define INSTANTIATE_ALL(T) \
   template void   Hierarchy<T>::solve(int); \
-  template void   Hierarchy<T>::choose_cycle(); \
   template void   Hierarchy<T>::restrict_residual(int); \
   template void   Hierarchy<T>::prolong(int); \
   template void   Hierarchy<T>::vectors(int); \

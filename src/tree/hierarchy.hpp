@@ -16,6 +16,7 @@
 #include "multigrid/chebyshev.hpp"
 #include "multigrid/exact.hpp"
 #include "multigrid/orthogonal.hpp"
+#include <array>
 #include <string>
 #include <vector>
 
@@ -79,7 +80,7 @@ template <class T> struct Transpose {
 
 // The vectors of a level, of one right-hand side (V = T) or of several.
 template <class V> struct Vectors {
-  V *b, *x, *r, *z, *w, *sums;
+  V *b, *x, *r, *z, *w, *sums, *first;
 };
 
 // Interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes
@@ -116,11 +117,13 @@ struct ProductPattern {
 // leaves.
 template <class T> struct WorkVectors {
   Buffer<T> b, x, r, z, w, sums;
+  Buffer<T> first;       // what the first of two cycles gave
   Buffer<T> several;     // the same of several right-hand sides
   size_t    divided = 0; // how it is: of so many numbers
   size_t    bytes() const
   {
-    return b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + sums.bytes() + several.bytes();
+    return b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + sums.bytes() + first.bytes() +
+           several.bytes();
   }
 };
 
@@ -171,6 +174,7 @@ template <class T> struct Level : Operator<T> {
   Grid        grid;
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
+  double      amli_weight = 0; // of each of an AMLI-cycle's two cycles from here down; 0: one cycle
   // Chosen once: blocks of a device restrict; the restriction to this level makes what its smoother begins with.
   bool        restricts_in_blocks = false, begun = false;
   bool        by_nodes() const { return exec.on_device(); } // residual and transfers; the host goes by leaves
@@ -191,12 +195,13 @@ template <class T> struct Level : Operator<T> {
   template <class V> void       prolong_from(const V *e);
   template <class V> Vectors<V> vectors() const
   {
-    const size_t n = work.b.size(), with_w = work.w.size();
+    const size_t n = work.b.size(), with_w = work.w.size(), with_sums = work.sums.size();
     V *const     v = (V *)work.several.data();
     if constexpr (width_of<V> == 1)
       return {(T *)work.b.data(), (T *)work.x.data(), (T *)work.r.data(),
-              (T *)work.z.data(), (T *)work.w.data(), (T *)work.sums.data()};
-    else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + with_w};
+              (T *)work.z.data(), (T *)work.w.data(), (T *)work.sums.data(),
+              (T *)work.first.data()};
+    else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + with_w, v + 4 * n + with_w + with_sums};
   }
 };
 
@@ -362,9 +367,19 @@ public:
   bool                        convective() const { return numeric_.convective(); }
   Cycle cycle_kind() const
   {
-    return params_.cycle != Cycle::automatic ? params_.cycle : slow_ || numeric_.difficult() ? Cycle::w : Cycle::v;
+    return params_.cycle != Cycle::automatic ? params_.cycle
+         : amli_                             ? Cycle::amli
+         : numeric_.difficult()              ? Cycle::w
+                                             : Cycle::v;
   }
-  int visits() const { return params_.cycle == Cycle::k ? params_.inner : multigrid::visits(cycle_kind()); }
+  // of level l + 1 in a visit of level l: the last grid once
+  int visits(int l) const
+  {
+    if (l + 1 >= last()) return 1;
+    if (params_.cycle == Cycle::k) return params_.inner;
+    if (cycle_kind() == Cycle::amli) return levels_[(size_t)l + 1].amli_weight > 0 ? 2 : 1;
+    return multigrid::visits(cycle_kind());
+  }
   // the rows of the mesh's operator in the numbers of the matrix' nodes
   const Buffer<int>          &order() const { return perm_; }
   int                         degree() const { return numeric_.degree(); }
@@ -414,6 +429,7 @@ private:
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
   struct CycleSpace;
+  std::array<double, 2>      spectrum(int l);
   void                       choose_cycle();
   template <class V> void    cycle(bool begun, int top = 0);
   Frame                 frame_;
@@ -429,7 +445,8 @@ private:
   bool                  transposed_ = false;   // the grids' operators and their transposes have changed places
   uint64_t              transposes_ = 0;     // of which numeric setup these are
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
-  bool                  constants_ = false, slow_ = false; // are in its null space; V-cycles are too slow
+  bool                  constants_ = false; // are in its null space
+  bool                  amli_      = false; // V-cycles are slow
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this

@@ -25,7 +25,7 @@ struct Params {
   bool   kuhn   = false;  // linear on simplices instead of d-linear
   int    degree = 2;      // of the smoother, before and after the next grid
   Smoother smoother = Smoother::chebyshev;
-  Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where difficult() or choose_cycle() say so
+  Cycle  cycle  = Cycle::automatic; // not F; automatic: V, W where difficult(), or what choose_cycle() finds
   int    inner  = 2;      // K: steps of flexible CG on each coarse grid
   // uniform cells and piecewise constants; `cell_size`: nodes in a cell at least, in the mean over the bounding box
   bool   aggregation = false;

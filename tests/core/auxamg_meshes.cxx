@@ -283,6 +283,7 @@ TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
   check_application({MESH_CUBE, 8, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_W);
   check_application({MESH_LINE, 300, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_V);
   check_application({MESH_WALL, 40, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_V); // blocks in the smoother
+  check_application({MESH_COMB, 30, 2, PETSC_TRUE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_AMLI);
 }
 
 TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)

@@ -1,0 +1,124 @@
+// Which cycle: the eigenvalues of A with a cycle as preconditioner, and the levels that an AMLI-cycle solves twice.
+#include "tree/hierarchy.hpp"
+#include "tree/rows.hpp"
+#include "exec/each.hpp"
+#include "multigrid/acceleration.hpp"
+#include "multigrid/lanczos.hpp"
+
+namespace tessera::tree {
+
+namespace {
+
+// Numbers in [-1, 1] that depend on the unknown alone
+template <class T> struct Scattered {
+  const Key *start; // of nodes, or nullptr: their numbers
+  const T   *inverse;
+  int        bs;
+  T         *x;
+  HD void    operator()(int p) const
+  {
+    uint64_t k = ((start ? start[p / bs] : (uint64_t)(p / bs)) * 8 + (uint64_t)(p % bs) + 1) * 0x9e3779b97f4a7c15ULL;
+    k = (k ^ (k >> 29)) * 0xbf58476d1ce4e5b9ULL;
+    x[p] = inverse[p] > 0 ? (T)((double)(k >> 11) / (double)(1ULL << 52) - 1) : 0;
+  }
+};
+template <class T> struct KeepProduct {
+  T      *q;
+  HD void operator()(ptrdiff_t p, T product) const { q[p] = product; }
+};
+// y = s x + t y; with t = 0 the old y does not matter
+template <class T> struct Combine {
+  const T *x;
+  double   s, t;
+  T       *y;
+  HD void  operator()(int p) const { y[p] = (T)(s * x[p] + (t != 0 ? t * y[p] : 0)); }
+};
+
+} // namespace
+
+// Level l and the cycle from it down as multigrid::cg_steps() sees them.
+template <class T> struct Hierarchy<T>::CycleSpace {
+  Hierarchy     &h;
+  int            l;
+  Buffer<T>      x = vector(), r = vector(), w = vector(), d = vector(), q = vector();
+  Buffer<double> sum = h.template make<double>(1);
+  Level<T>      &level() const { return h.levels_[(size_t)l]; }
+  Buffer<T>      vector() const { return h.template make<T>(level().work.x.size()); }
+  void           multiply(Buffer<T> &p, Buffer<T> &product)
+  {
+    level().halo(p.data());
+    level().each_row((const T *)p.data(), KeepProduct<T>{product.data()});
+  }
+  void precondition(const Buffer<T> &of, Buffer<T> &to)
+  {
+    for_each(h.exec_, level().unknowns(), CopyValues<T>{of.data(), level().work.b.data()});
+    h.solve(l);
+    for_each(h.exec_, level().unknowns(), CopyValues<T>{level().work.x.data(), to.data()});
+  }
+  double dot(const Buffer<T> &u, const Buffer<T> &v)
+  {
+    sum_each(h.exec_, level().unknowns(), multigrid::DotProduct<T>{u.data(), v.data()}, sum.data());
+    double s;
+    copy(sum.data(), h.exec_.space, &s, Space::host, 1);
+    return level().distributed ? h.total(s) : s;
+  }
+  void combine(double s, const Buffer<T> &u, double t, Buffer<T> &v)
+  {
+    for_each(h.exec_, level().unknowns(), Combine<T>{u.data(), s, t, v.data()});
+  }
+};
+
+// Of A with the cycle from level l down as preconditioner, by some steps of conjugate gradients; {1, 1} where these say
+// nothing. The largest one is at most one, but for rounding and an eigenvalue that the smoother underestimates.
+template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l)
+{
+  constexpr int       steps = 8;
+  CycleSpace          space{*this, l};
+  std::vector<double> tridiagonal; // alpha_1, beta_1^2, alpha_2, ... of Lanczos' method
+  double              last_alpha = 1;
+  const Level<T>     &level = levels_[(size_t)l];
+  const Key *const    start = level.start.empty() ? nullptr : level.start.data();
+  for_each(exec_, level.unknowns(), Scattered<T>{start, level.inverse.data(), level.bs, space.x.data()});
+  const bool worked = multigrid::cg_steps(space, steps, [&](double alpha, double beta, CycleSpace &) {
+    if (!tridiagonal.empty()) tridiagonal.push_back(beta / (last_alpha * last_alpha));
+    tridiagonal.push_back(1 / alpha + beta / last_alpha);
+    last_alpha = alpha;
+    return true;
+  });
+  const int n = (int)(tridiagonal.size() + 1) / 2;
+  // processes agree on it, whose sums of a grid that each of them has may differ by rounding
+  double least_and_largest[2] = {worked ? -multigrid::smallest_eigenvalue(n, tridiagonal.data()) : -1,
+                                 worked ? multigrid::largest_eigenvalue(n, tridiagonal.data()) : 1};
+  MPI_Allreduce(MPI_IN_PLACE, least_and_largest, 2, MPI_DOUBLE, MPI_MAX, comm_);
+  return {-least_and_largest[0], least_and_largest[1]};
+}
+
+// A V-cycle loses much of what coarse grids know of a body that is thin and bends, or of a comb, whose parts meet far
+// away: the least eigenvalue from the second coarse grid down is below 0.2 in many of these and above 0.4 elsewhere. An
+// AMLI-cycle takes two cycles from each coarse grid down where one leaves such an eigenvalue. It asks for few more
+// numbers, but on a device for many more launches of kernels on small grids: there it must be asked for.
+template <class T> void Hierarchy<T>::choose_cycle()
+{
+  constexpr double slow = 0.4, twice = 0.5, largest_weight = 1.7;
+  amli_ = false;
+  for (Level<T> &l : levels_) l.amli_weight = 0;
+  if (params_.cycle == Cycle::automatic) {
+    const int l = std::min(2, last() - 1);
+    if (numeric_.difficult() || sweeps() || l < 1 || levels_[0].by_nodes() || spectrum(l)[0] >= slow) return;
+  } else if (params_.cycle != Cycle::amli) return;
+  amli_ = true;
+  for (int l = last() - 1; l > 0; --l) { // from cycles that are chosen already
+    const auto [least, largest] = spectrum(l);
+    if (least >= twice) continue;
+    Level<T> &level   = levels_[(size_t)l];
+    level.amli_weight = std::min(2 / (least + std::max(largest, 1.)), largest_weight);
+    if (level.work.first.size() < level.work.b.size()) level.work.first = make<T>(level.work.b.size());
+  }
+}
+
+template std::array<double, 2> Hierarchy<double>::spectrum(int);
+template std::array<double, 2> Hierarchy<float>::spectrum(int);
+template void Hierarchy<double>::choose_cycle();
+template void Hierarchy<float>::choose_cycle();
+
+} // namespace tessera::tree
