@@ -10,7 +10,7 @@ using tessera::WithHierarchy;
 const char *const PCAuxAMGVariants[]       = {"tree", "aggregation", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGInterpolations[] = {
   "auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_INTERPOLATION_", nullptr};
-const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "amli", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
+const char *const PCAuxAMGCycles[] = {"auto", "v", "w", "k", "amli", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
 const char *const PCAuxAMGSmoothers[]      = {
        "auto", "chebyshev", "jacobi", "gs", "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_SMOOTHER_", nullptr};
 const char *const PCAuxAMGFilters[] = {"auto", "off", "on", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};

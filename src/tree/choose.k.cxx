@@ -73,9 +73,10 @@ template <class T> struct Hierarchy<T>::CycleSpace {
 template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l)
 {
   constexpr int       steps = 8;
+  constexpr double    found = 1e-9; // of the first residual's square: what is left in single precision is rounding
   CycleSpace          space{*this, l};
   std::vector<double> tridiagonal; // alpha_1, beta_1^2, alpha_2, ... of Lanczos' method
-  double              last_alpha = 1;
+  double              last_alpha = 1, residual = 1;
   const Level<T>     &level = levels_[(size_t)l];
   const Key *const    start = level.start.empty() ? nullptr : level.start.data();
   for_each(exec_, level.unknowns(), Scattered<T>{start, level.inverse.data(), level.bs, space.x.data()});
@@ -83,7 +84,8 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l)
     if (!tridiagonal.empty()) tridiagonal.push_back(beta / (last_alpha * last_alpha));
     tridiagonal.push_back(1 / alpha + beta / last_alpha);
     last_alpha = alpha;
-    return true;
+    if (beta > 0) residual *= beta;
+    return residual > found;
   });
   const int n = (int)(tridiagonal.size() + 1) / 2;
   // processes agree on it, whose sums of a grid that each of them has may differ by rounding
@@ -94,12 +96,12 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l)
 }
 
 // A V-cycle loses much of what coarse grids know of a body that is thin and bends, or of a comb, whose parts meet far
-// away: the least eigenvalue from the second coarse grid down is below 0.2 in many of these and above 0.4 elsewhere. An
+// away: the least eigenvalue from the second coarse grid down is below 0.3 there, and above in most other problems. An
 // AMLI-cycle takes two cycles from each coarse grid down where one leaves such an eigenvalue. It asks for few more
 // numbers, but on a device for many more launches of kernels on small grids: there it must be asked for.
 template <class T> void Hierarchy<T>::choose_cycle()
 {
-  constexpr double slow = 0.4, twice = 0.5, largest_weight = 1.7;
+  constexpr double slow = 0.3, twice = 0.4, largest_weight = 1.7;
   amli_ = false;
   for (Level<T> &l : levels_) l.amli_weight = 0;
   if (params_.cycle == Cycle::automatic) {
