@@ -70,9 +70,8 @@ template <class T> struct Hierarchy<T>::CycleSpace {
 
 // Of A with the cycle from level l down as preconditioner, by some steps of conjugate gradients; {1, 1} where these say
 // nothing. The largest one is at most one, but for rounding and an eigenvalue that the smoother underestimates.
-template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l)
+template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps)
 {
-  constexpr int       steps = 8;
   constexpr double    found = 1e-9; // of the first residual's square: what is left in single precision is rounding
   CycleSpace          space{*this, l};
   std::vector<double> tridiagonal; // alpha_1, beta_1^2, alpha_2, ... of Lanczos' method
@@ -102,24 +101,27 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l)
 template <class T> void Hierarchy<T>::choose_cycle()
 {
   constexpr double slow = 0.3, twice = 0.4, largest_weight = 1.7;
+  constexpr int    steps_of_trial = 8, steps = 5; // a weight needs fewer
   amli_ = false;
   for (Level<T> &l : levels_) l.amli_weight = 0;
   if (params_.cycle == Cycle::automatic) {
     const int l = std::min(2, last() - 1);
-    if (numeric_.difficult() || sweeps() || l < 1 || levels_[0].by_nodes() || spectrum(l)[0] >= slow) return;
+    if (numeric_.difficult() || sweeps() || l < 1 || levels_[0].by_nodes()) return;
+    if (spectrum(l, steps_of_trial)[0] >= slow) return;
   } else if (params_.cycle != Cycle::amli) return;
   amli_ = true;
-  for (int l = last() - 1; l > 0; --l) { // from cycles that are chosen already
-    const auto [least, largest] = spectrum(l);
-    if (least >= twice) continue;
+  std::array<double, 2> bounds = {1, 1};
+  for (int l = last() - 1; l > 0; --l) { // with cycles that are chosen already; the largest grid takes those of the next
+    if (l > 1 || last() == 2) bounds = spectrum(l, steps);
+    if (bounds[0] >= twice) continue;
     Level<T> &level   = levels_[(size_t)l];
-    level.amli_weight = std::min(2 / (least + std::max(largest, 1.)), largest_weight);
+    level.amli_weight = std::min(2 / (bounds[0] + std::max(bounds[1], 1.)), largest_weight);
     if (level.work.first.size() < level.work.b.size()) level.work.first = make<T>(level.work.b.size());
   }
 }
 
-template std::array<double, 2> Hierarchy<double>::spectrum(int);
-template std::array<double, 2> Hierarchy<float>::spectrum(int);
+template std::array<double, 2> Hierarchy<double>::spectrum(int, int);
+template std::array<double, 2> Hierarchy<float>::spectrum(int, int);
 template void Hierarchy<double>::choose_cycle();
 template void Hierarchy<float>::choose_cycle();
 

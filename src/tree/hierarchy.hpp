@@ -429,7 +429,7 @@ private:
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
   struct CycleSpace;
-  std::array<double, 2>      spectrum(int l);
+  std::array<double, 2>      spectrum(int l, int steps);
   void                       choose_cycle();
   template <class V> void    cycle(bool begun, int top = 0);
   Frame                 frame_;
