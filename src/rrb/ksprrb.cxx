@@ -110,8 +110,7 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// At the end of an iteration, by whatever way: its solution stands in vec_sol again, and nothing that is not a number
-// in the preconditioner's memory.
+// However a solve ends: KSPBuildSolution() takes vec_sol again, and no NaN stays in the preconditioner's memory.
 struct Iterating {
   KSP_RRB   *k;
   rrb::Plan &plan;
