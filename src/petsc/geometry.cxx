@@ -298,8 +298,9 @@ static PetscErrorCode NoCoordinates(const NodesOf &of, const char *option)
   PetscFunctionBegin;
   SETERRQ(PetscObjectComm(of.solver), PETSC_ERR_ARG_WRONGSTATE,
           "%s needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or "
-          "DMPlex (%s), or from a file: -%s file.h5:/path",
-          of.who, of.couplings ? "KSPSetDM()" : "the solver's, the vector's or the matrix'", option);
+          "DMPlex (%s), or from a file: -%s file.h5:/path%s",
+          of.who, of.couplings ? "KSPSetDM()" : "the solver's, the vector's or the matrix's", option,
+          of.couplings ? "" : ". Without coordinates use SNES vinewtonrsls or Tao bnls");
 }
 
 PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, const char *file, const char *option)
