@@ -138,7 +138,7 @@ static PetscErrorCode CheckGrids(PC pc, const Model *m)
   PetscCall(CheckAlike("  bytes", info.bytes));
   PetscCall(Look((PetscObject)pc));
   if (c.algebraic) PetscCall(Says("  view: levels", ", %" PetscInt_FMT " algebraic levels below", grids - 1));
-  else PetscCall(Says("  view: levels", "  %" PetscInt_FMT " x %" PetscInt_FMT " nodes, %" PetscInt_FMT " levels on %" PetscInt_FMT " grids, then %" PetscInt_FMT " nodes exactly\n", nx[0], ny[0], c.levels, grids, info.exact));
+  else PetscCall(Says("  view: levels", "  %" PetscInt_FMT " x %" PetscInt_FMT " nodes, %" PetscInt_FMT " levels on %" PetscInt_FMT " grids, the last %" PetscInt_FMT " nodes solved exactly\n", nx[0], ny[0], c.levels, grids, info.exact));
   PetscCall(Says("  view: cycle, precision", "  cycle %s", PCRRBCycles[c.cycle]));
   PetscCall(Says("  view: precision", "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n", TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : "", c.quarters));
   PetscCall(Says("  view: memory and complexity", "  memory %.4g MB, %.4g bytes per unknown; operator complexity %.4g, grid complexity %.4g; an application moves %.4g bytes per unknown\n", (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns), (double)info.operator_complexity, (double)info.grid_complexity, (double)c.moved));

@@ -2,6 +2,7 @@ static char help[] = "What SNES vipmg says to wrong input: messages, reasons, an
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
+#include <string.h>
 
 static char message[4096];
 static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
@@ -231,6 +232,11 @@ static PetscErrorCode Try(Case kind)
     PetscCall(VecMin(X, NULL, &least));
     PetscCall(VecMax(X, NULL, &most));
     PetscCall(SNESVIPMGGetCertificate(snes, &c));
+    if (kind == NANFUNCTION) {
+      const char *failure;
+      PetscCall(SNESVIPMGGetFailure(snes, &failure));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, ", failure && strstr(failure, "start is not finite in row") ? "row named" : "ROW NOT NAMED"));
+    }
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s\n", SNESConvergedReasons[reason], reason < 0 ? "as it should be" : c.natural < (kind == USERTEST ? 1 : 1e-7) && c.primal <= 0 ? "solved" : "NOT SOLVED"));
   }
   if (kind == PLACES || kind == FINE) {

@@ -10,11 +10,11 @@ static const Option rows[] = {
   Option::Enum<&O::variant>("-pc_auxamg_variant", "PCAuxAMGSetVariant", "Kind of the auxiliary grids", PCAuxAMGVariants)
     .Renamed("paper", "aggregation"),
   Option::Int<&O::levels>("-pc_auxamg_levels", "PCAuxAMGSetLevels",
-                          "Grids at most, the mesh among them (0 for as many as it takes)", 0, PETSC_INFINITY,
+                          "Maximum number of grids, the mesh included (0 for no limit)", 0, PETSC_INFINITY,
                           "PC auxamg: grids (-pc_auxamg_levels) must be 0 (automatic) or more, it is %s"),
   Option::Int<&O::cell_size>("-pc_auxamg_cell_size", "PCAuxAMGSetCellSize",
-                             "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of "
-                             "aggregation in the mean at least",
+                             "Maximum number of nodes in a cell of the first grid (0 for 3, 12, 24 in 1D, 2D, 3D); "
+                             "least mean number with aggregation",
                              0, 1000,
                              "PC auxamg: nodes in a cell (-pc_auxamg_cell_size) must be 0 (automatic) to 1000, it is "
                              "%s"),
@@ -34,8 +34,8 @@ static const Option rows[] = {
                            "Smooth the interpolation for coefficients that jump", PCAuxAMGFilters),
   Option::Bool<&O::stretch>("-pc_auxamg_stretch", "PCAuxAMGSetStretch",
                             "Stretch coordinates by the strength of couplings"),
-  Option::Int<&O::coarse_size>("-pc_auxamg_coarse_size", "PCAuxAMGSetCoarseSize", "Unknowns that are solved exactly", 1,
-                               2000,
+  Option::Int<&O::coarse_size>("-pc_auxamg_coarse_size", "PCAuxAMGSetCoarseSize",
+                               "Maximum number of unknowns of the last grid", 1, 2000,
                                "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is "
                                "%s"),
   Option::Enum<&O::precision>("-pc_auxamg_precision", "PCAuxAMGSetPrecision", "Precision of the hierarchy",

@@ -292,11 +292,17 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(Judge(pc, failure));
   if (!a->ready || a->failed) PetscFunctionReturn(PETSC_SUCCESS);
   a->current = PETSC_TRUE;
+  int                      grids = 0;
+  double                   nodes = 0;
+  std::vector<std::string> doubts;
   WithHierarchy(a, [&](auto &h) {
-    (void)PetscInfo(pc, "%d grid%s, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(),
-                    h.levels().size() > 1 ? "s" : "", h.levels()[0].nodes, a->from.c_str());
-    for (const std::string &doubt : tessera::Doubts(a, h)) (void)PetscInfo(pc, "%s\n", doubt.c_str());
+    grids  = (int)h.levels().size();
+    nodes  = h.levels()[0].nodes;
+    doubts = tessera::Doubts(a, h);
   });
+  PetscCall(PetscInfo(pc, "%d grid%s, %.0f nodes on the mesh, coordinates of %s\n", grids, grids > 1 ? "s" : "", nodes,
+                      a->from.c_str()));
+  for (const std::string &doubt : doubts) PetscCall(PetscInfo(pc, "%s\n", doubt.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -152,7 +152,7 @@ template void dirichlet_subtract(const Exec &, const Box &, const DirichletCoupl
 template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, Several<double, 8> *,
                                  const View<Several<double, 8>> &);
 
-// The couplings again, by Dirichlet node; those of a node line by line from its S to its N, from E to W.
+// The couplings sorted by Dirichlet node; those of a node from south to north, in each line from east to west.
 static void by_columns(Space space, const Box &own, DirichletCouplings &d)
 {
   struct Entry {

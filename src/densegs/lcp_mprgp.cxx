@@ -106,7 +106,7 @@ struct Iterate {
       }
     return s;
   }
-  // x goes along -v as far as it likes: no answer, or none that is found.
+  // The steps along -v are not bounded: there is no solution, or it is not found.
   Reason unbounded(std::vector<double> &v) const
   {
     for (double &e : v) e = -e;

@@ -475,6 +475,12 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
            snes->reason == SNES_DIVERGED_JACOBIAN_DOMAIN || snes->reason == SNES_DIVERGED_LINEAR_SOLVE)
     c = NoCertificate();
   p->solved = true;
+  if (snes->reason == CompatDivergedNaN) {
+    PetscCall(NameNotFinite(snes->vec_func, "the function", p->failure, sizeof(p->failure)));
+    if (p->failure[0]) PetscCall(PetscInfo(snes, "%s\n", p->failure));
+    PetscCheck(!snes->errorifnotconverged || !p->failure[0], comm, PETSC_ERR_NOT_CONVERGED,
+               "SNES vipgs has not converged: %s", p->failure);
+  }
   PetscCall(
     PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorizations\n",
               SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));

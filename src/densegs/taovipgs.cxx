@@ -124,7 +124,8 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   PetscCall(SNESVIPGSGetCertificate(p->snes, &c));
   const char *failure;
   PetscCall(SNESVIPGSGetFailure(p->snes, &failure));
-  PetscCheck(!failure, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipgs: %s", failure);
+  PetscCheck(!failure || reason == CompatDivergedNaN, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER,
+             "Tao vipgs: %s", failure);
   norm             = c.natural;
   tao->niter       = its;
   tao->residual    = norm;

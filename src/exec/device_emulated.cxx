@@ -38,9 +38,9 @@ Arena &arena()
 }
 void  *emulated_stream = nullptr;
 
-// What the tests make go wrong: TESSERA_EMULATED_MEMORY, bytes of the device; TESSERA_EMULATED_CAPABILITY, 61 for
-// 6.1; TESSERA_EMULATED_UNLOCKED=1, no host memory that kernels could write to; TESSERA_EMULATED_ERROR, that kernel
-// or copy, counted from when the variable is there, fails, as the host learns when it next waits.
+// Errors for tests. TESSERA_EMULATED_MEMORY: bytes that the device has. TESSERA_EMULATED_CAPABILITY: 61 for 6.1.
+// TESSERA_EMULATED_UNLOCKED=1: there is no page-locked host memory. TESSERA_EMULATED_ERROR=n: the n-th kernel or copy
+// since the variable was set fails, which the host learns when it next waits for the device.
 bool broken = false, recording = false;
 long long number(const char *name)
 {

@@ -1,5 +1,5 @@
-// Sets of numbers that grow together (union-find): on the host, by many threads at a time, and over processes. A set is
-// named by its least number.
+// Disjoint sets (union-find): on the host, by many threads at a time, and over processes. The least number of a set is
+// its root.
 #pragma once
 #include "exec/exec.hpp"
 #include <algorithm>
@@ -24,8 +24,8 @@ struct Sets {
   }
 };
 
-// The same for many threads at a time. A number points to a lesser one of its set, the least to itself, so that the
-// order of threads does not show in the end.
+// The same for many threads at a time. A number points to a lesser one of its set, the least to itself, so the result
+// does not depend on the order of threads.
 HD inline int parent_of(const int *parent, int i)
 {
 #ifdef __CUDA_ARCH__
@@ -42,7 +42,7 @@ HD inline void point_to(int *parent, int i, int j)
   __atomic_store_n(parent + i, j, __ATOMIC_RELAXED);
 #endif
 }
-HD inline int root_of(int *parent, int i) // halves the way for those who come later
+HD inline int root_of(int *parent, int i) // with path halving
 {
   for (;;) {
     const int up = parent_of(parent, i), above = parent_of(parent, up);
@@ -51,7 +51,7 @@ HD inline int root_of(int *parent, int i) // halves the way for those who come l
     i = above;
   }
 }
-// What was there; the new one is there now if it was `expected`.
+// Compare and swap: sets *at to value if it is `expected`; returns the old value.
 HD inline int exchange_if(int *at, int expected, int value)
 {
 #ifdef __CUDA_ARCH__
@@ -71,8 +71,7 @@ HD inline void unite(int *parent, int i, int j)
   }
 }
 
-// The sets of the numbers 0 ... total that the pairs of all processes tie together: the least number of each one's.
-// Collective.
+// The root of each number 0 ... total, where the pairs of all processes join sets. Collective.
 inline std::vector<int> join_pairs(MPI_Comm comm, int total, std::vector<int> pairs)
 {
   int       processes = 1;

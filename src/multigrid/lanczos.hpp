@@ -1,5 +1,5 @@
-// The largest eigenvalue of D^-1 A by Lanczos' method, of several levels at a time: what a step finds stays where the
-// levels are, so that the host waits once for all.
+// The largest eigenvalue of D^-1 A by Lanczos' method, for several levels at a time: the scalars stay where the levels
+// are, so that the host waits for the device once for all levels.
 #pragma once
 #include "exec/each.hpp"
 #include "multigrid/chebyshev.hpp"
@@ -10,9 +10,8 @@
 
 namespace tessera::multigrid {
 
-// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the
-// roots of norm2. The factors that this takes are known on the host when a step begins; a thread of a device finds
-// them by itself.
+// Lanczos for D^-1 A in the inner product of D, with vectors v that are not normalized; norm2: their squared norms. The
+// factors that this takes are known on the host when a step begins; a thread of a device computes them by itself.
 struct Factors {
   const double *norm2, *norm2_before; // nullptr: the first step
   bool          known = false;
@@ -165,7 +164,7 @@ inline double smallest_eigenvalue(int n, const double *v)
   return largest - largest_eigenvalue(n, mirrored.data());
 }
 
-// Of D^-1 A, raised by a tenth, from the numbers of a level; 1 where they say nothing.
+// The largest eigenvalue of D^-1 A, plus a tenth, from the scalars of a level; 1 where these are of no use.
 inline double eigenvalue_bound(const double *s)
 {
   double largest = 0;

@@ -93,7 +93,7 @@ void GridMatrix::SetDirections(const int *which, int count, const PetscInt *n, c
   }
 }
 
-// The matrix has a row for each node, or for those that SNES vinewtonrsls works on.
+// The grid of a DMDA. The matrix has a row for each node, or for the inactive nodes of SNES vinewtonrsls.
 PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
 {
   PetscInt        dim, n[3], p[3], dof, m, local[3], own = 1;
@@ -232,7 +232,7 @@ PetscErrorCode GridMatrix::RowsOfNodes(Mat A, std::vector<double> &rows)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The vector whose values there are: v, or the work vector, which has them in the grid's distribution.
+// The vector in the grid's distribution: v, or the work vector.
 PetscErrorCode GridMatrix::Placed(Vec v, bool values, Vec *placed)
 {
   PetscFunctionBegin;

@@ -48,8 +48,8 @@ PetscErrorCode FromFile(const NodesOf &of, const char *file, Coordinates *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Is the matrix, with n rows here, that of the rows of a DM that SNES vinewtonrsls works on, of which there are `all`
-// here? Collective.
+// *rows: the inactive rows of the DM if the matrix is the reduced one of SNES vinewtonrsls, else nullptr. n, all: rows
+// of the matrix and of the DM on this process. Collective.
 PetscErrorCode Reduced(const NodesOf &of, DM dm, PetscInt n, PetscInt all, IS *rows)
 {
   PetscInt some = -1, mine[2], any[2];
@@ -64,7 +64,7 @@ PetscErrorCode Reduced(const NodesOf &of, DM dm, PetscInt n, PetscInt all, IS *r
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Of the points of all rows, the first of which is `first`, those of some.
+// Keeps the points of `rows` alone; first: the first row of this process.
 PetscErrorCode Keep(IS rows, PetscInt first, Coordinates *found)
 {
   PetscInt        n;
@@ -82,7 +82,7 @@ PetscErrorCode Keep(IS rows, PetscInt first, Coordinates *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The first of so many rows of each process.
+// The first row of this process, which has n of them. Collective.
 PetscErrorCode FirstOf(MPI_Comm comm, PetscInt n, PetscInt *first)
 {
   PetscInt end;
@@ -93,7 +93,7 @@ PetscErrorCode FirstOf(MPI_Comm comm, PetscInt n, PetscInt *first)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Of a DMDA without coordinates the indices will do.
+// From a DMDA: its coordinates, or the indices of its nodes where it has none.
 PetscErrorCode FromDMDA(const NodesOf &of, DM dm, Coordinates *found)
 {
   const PetscInt     bs   = of.bs;
@@ -212,8 +212,8 @@ PetscErrorCode FromDMPlex(const NodesOf &of, DM dm, Coordinates *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The block of a matrix has no coordinates, and PETSc no way from its solver to the one around it: the couplings of
-// the rows tell who is near whom.
+// Points from distances along the couplings of the rows. PETSc offers the solver of a block (bjacobi, asm) no way to
+// the solver around it, which may have coordinates.
 PetscErrorCode FromCouplings(const NodesOf &of, Coordinates *found)
 {
   const Mat           A   = of.A;
@@ -256,7 +256,7 @@ void Coordinates::Inspect(const double *x, size_t n)
   finite = check == 0;
 }
 
-// Refuses coordinates of which one is not finite, or that all are the same. reach: how far they reach along each axis.
+// Refuses coordinates that are not finite, and points that all coincide. reach: the extent along each axis.
 static PetscErrorCode CheckPoints(const NodesOf &of, const Coordinates &c, PetscInt first, PetscInt n,
                                   PetscReal reach[3])
 {
@@ -298,8 +298,9 @@ static PetscErrorCode NoCoordinates(const NodesOf &of, const char *option)
   PetscFunctionBegin;
   SETERRQ(PetscObjectComm(of.solver), PETSC_ERR_ARG_WRONGSTATE,
           "%s needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or "
-          "DMPlex (%s), or from a file: -%s file.h5:/path",
-          of.who, of.couplings ? "KSPSetDM()" : "the solver's, the vector's or the matrix'", option);
+          "DMPlex (%s), or from a file: -%s file.h5:/path%s",
+          of.who, of.couplings ? "KSPSetDM()" : "the solver's, the vector's or the matrix's", option,
+          of.couplings ? "" : ". Without coordinates use SNES vinewtonrsls or Tao bnls");
 }
 
 PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, const char *file, const char *option)

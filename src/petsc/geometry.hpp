@@ -37,11 +37,12 @@ PetscErrorCode FindCoordinates(const NodesOf &of, const Coordinates &given, cons
 // The same error, where there is no such list, no file and no DM with coordinates, without looking at them.
 PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, const char *file, const char *option);
 
-// A PC that is to keep what PCSetCoordinates() gives, whatever its type does with it.
+// Makes pc keep what PCSetCoordinates() gives, whatever its type does with it.
 PetscErrorCode ListenForCoordinates(PC pc);
-// It keeps what it has, and its type alone is told from here on: a PC leaves no function behind that it did not make.
+// Removes the composed functions of ListenForCoordinates(): later coordinates go to pc's type alone. Those that pc has
+// stay.
 PetscErrorCode StopListening(PC pc);
-// What such a PC, or a PC auxamg, has been given; nullptr where that is nothing.
+// The coordinates that such a PC, or a PC auxamg, has been given; nullptr if there are none.
 PetscErrorCode GivenCoordinates(PC pc, const Coordinates **given);
 
 } // namespace tessera

@@ -1,6 +1,7 @@
 #include "petsc/hooks.hpp"
 #include "petsc/bounds.hpp"
 #include "petsc/compat_snes.h"
+#include "petsc/device.hpp"
 
 namespace tessera {
 
@@ -22,6 +23,26 @@ PetscErrorCode FunctionDomainError(SNES snes, Vec f, bool *error)
     PetscCall(VecSet(f, PETSC_INFINITY));
     snes->CompatDomainError = PETSC_FALSE;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode NameNotFinite(Vec v, const char *what, char *text, size_t size)
+{
+  const PetscScalar *x;
+  PetscInt           first, n, p = 0;
+  char               mine[256] = "", all[256];
+  int                who, processes;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetOwnershipRange(v, &first, nullptr));
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArrayRead(v, &x));
+  while (p < n && !PetscIsInfOrNanScalar(x[p])) ++p;
+  PetscCall(VecRestoreArrayRead(v, &x));
+  if (p < n) PetscCall(PetscSNPrintf(mine, sizeof(mine), "%s is not finite in row %" PetscInt_FMT, what, first + p));
+  PetscCall(FirstText(PetscObjectComm((PetscObject)v), mine, all, &who));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)v), &processes));
+  if (who < processes) PetscCall(PetscStrncpy(text, all, size));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

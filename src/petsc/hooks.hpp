@@ -7,8 +7,10 @@ namespace tessera {
 
 // After SNESComputeFunction(): has the function left its domain on some process? Then f is infinite on all. Collective.
 PetscErrorCode FunctionDomainError(SNES snes, Vec f, bool *error);
-// After SNESComputeJacobian(): the same of the Jacobian, where SNESSetCheckJacobianDomainError() asks for it.
-// Collective.
+// text: the first row in which v, which is called `what`, is not finite; left as it is where there is none. Collective.
+PetscErrorCode NameNotFinite(Vec v, const char *what, char *text, size_t size);
+// After SNESComputeJacobian(): has the Jacobian left its domain on some process? Asked only where
+// SNESSetCheckJacobianDomainError() wants it. Collective.
 PetscErrorCode JacobianDomainError(SNES snes, bool *error);
 
 // The functions of SNESLineSearchSetPreCheck() and SNESLineSearchSetPostCheck(), whichever way a type finds its steps.

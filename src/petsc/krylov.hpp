@@ -1,4 +1,4 @@
-// Krylov methods and preconditioners that are linear to a few digits.
+// Which Krylov methods tolerate a preconditioner in single precision.
 #pragma once
 #include "petsc/compat.h"
 #include "tessera.h"
@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-// Krylov methods whose residual follows what has been added to the solution, application by application. Others
-// (GMRES, BiCGStab, pipelined CG) get one from the other by the linearity of the preconditioner: rounding in single
-// precision would leave a true residual of 1e-7 times the condition number, unseen. A few steps of Richardson's or
-// Chebyshev's method may be the preconditioner of such a one.
+// These update the residual with the product of the matrix and what they have added to the solution, so rounding in
+// the preconditioner cannot separate the two. Others (GMRES, BiCGStab, pipelined CG) rely on a linear preconditioner:
+// in single precision their true residual would stay at 1e-7 times the condition number, unnoticed. Richardson's and
+// Chebyshev's methods are not in the list as they may be inner solvers of such methods.
 inline bool StandsRounding(const char *type)
 {
   for (const char *stands :

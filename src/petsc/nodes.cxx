@@ -37,8 +37,8 @@ PetscErrorCode ReadRows(const Comm &comm, const char *who, Mat A, PetscInt bs, S
   PetscCall(MatHasOperation(A, MATOP_GETINFO, &counts));
   if (counts) PetscCall(MatGetInfo(A, MAT_GLOBAL_MAX, &info));
   PetscCheck(!counts || info.nz_used < 2147483647., comm, PETSC_ERR_SUP,
-             "%s works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", who,
-             info.nz_used);
+             "%s works with less than 2^31 entries of the matrix on a process: here are %.0f. Use more processes",
+             who, info.nz_used);
   PetscCall(FindGhosts(A, bs, space, *local, ghosts));
   rows->n      = (int)(local->n / bs);
   rows->ghosts = (int)ghosts->owner.size();

@@ -70,7 +70,8 @@ int HostThreads()
 PetscErrorCode FailSetUp(PC pc, const char *who, const char *failure, PCFailedReason reason)
 {
   PetscFunctionBegin;
-  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "%s: %s", who, failure);
+  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
+             reason == PC_FACTOR_OTHER ? PETSC_ERR_FP : PETSC_ERR_MAT_LU_ZRPVT, "%s: %s", who, failure);
   PetscCall(PetscInfo(pc, "%s\n", failure));
   pc->failedreason = reason;
   PetscFunctionReturn(PETSC_SUCCESS);

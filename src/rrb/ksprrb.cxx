@@ -19,8 +19,8 @@ KSPRRBOptions    &KSPRRBOptions::Of(KSP ksp) { return ((KSP_RRB *)ksp->data)->op
 
 namespace {
 
-// Has nobody but PETSc chosen this preconditioner? Its choice is not marked as one: a type set before any options
-// were read and any setup made is the program's for certain, and so is one that PETSc does not choose.
+// Is the preconditioner's type PETSc's default? PETSc does not mark it as such. A type that was set before options were
+// read and before a setup is the program's, and so is one that is never PETSc's default.
 PetscErrorCode IsDefault(PC pc, bool *is)
 {
   PetscBool   given, any, none, ilu = PETSC_TRUE, icc = PETSC_FALSE, block = PETSC_FALSE;
@@ -57,7 +57,8 @@ PetscErrorCode DefaultPC(KSP ksp, bool options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What this solver works with; asked before every solve, as preconditioner and matrices may be exchanged at any time.
+// Refuses what this solver cannot work with. Called before every solve, as the program may replace preconditioner and
+// matrices at any time.
 PetscErrorCode Check(KSP ksp)
 {
   PC        pc;
@@ -110,8 +111,7 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// At the end of an iteration, by whatever way: its solution stands in vec_sol again, and nothing that is not a number
-// in the preconditioner's memory.
+// However a solve ends: KSPBuildSolution() takes vec_sol again, and no NaN stays in the preconditioner's memory.
 struct Iterating {
   KSP_RRB   *k;
   rrb::Plan &plan;
@@ -202,8 +202,8 @@ PetscErrorCode Solve(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// After an error the program may go on, with less memory or on the host: no memory of the solve is kept, and the
-// preconditioner is not left in the belief that a solve is under way.
+// After an error the program may go on, with less memory or on the host: memory of the solve is given back, and
+// the preconditioner no longer counts this solve as under way.
 PetscErrorCode KSPSolve_RRB(KSP ksp)
 {
   KSP_RRB *k = (KSP_RRB *)ksp->data;
@@ -225,7 +225,7 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// In ascending order, those of the Lanczos matrix of the last solve; none where there was no iteration.
+// The eigenvalues of the Lanczos matrix of the last solve in ascending order; none where there was no iteration.
 PetscErrorCode Eigenvalues(const KSP_RRB *k, std::vector<double> &values)
 {
   std::vector<double> off(k->off);
@@ -387,8 +387,7 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
 
    References:
 .  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil
-   problems suitable
-         for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
+   problems suitable for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
 
 .seealso: `PCRRB`, `KSPCG`, `KSPFCG`, `KSPRRBSetBackend()`
 M*/

@@ -259,8 +259,7 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 
    References:
 +  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil
-   problems suitable
-         for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
+   problems suitable for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
 -  * - M. de Jong, C. Vuik, GPU implementation of the RRB-solver, Report 16-06, Delft University of Technology, 2016
 
 .seealso: `PCCreate()`, `PCSetType()`, `KSPRRB`, `PCRRBSetLevels()`, `PCRRBSetCycle()`

@@ -425,7 +425,7 @@ static PetscErrorCode SetUp(PC pc)
   if (r->options.cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v)
     PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which "
                             "moves eigenvalues out of its interval\n"));
-  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n",
+  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, the last %d nodes solved exactly; cycle %s\n",
                       r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(),
                       r->plan.levels.back().index + 1, (int)r->plan.remainder.x.size(),
                       PCRRBCycles[(int)r->plan.cycle]));

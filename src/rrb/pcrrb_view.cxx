@@ -143,8 +143,8 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
       viewer, "%" PetscInt_FMT " algebraic levels below the finest grid's Schur complement\n", c.algebraic));
   else
     PetscCall(PetscViewerASCIIPrintf(
-      viewer, "%" PetscInt_FMT " levels on %" PetscInt_FMT " grids, then %" PetscInt_FMT " nodes exactly\n", c.levels,
-      info.grids, info.exact));
+      viewer, "%" PetscInt_FMT " levels on %" PetscInt_FMT " grids, the last %" PetscInt_FMT " nodes solved exactly\n",
+      c.levels, info.grids, info.exact));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   if (r->matrix.from()) PetscCall(PetscViewerASCIIPrintf(viewer, "  grid by the %s\n", r->matrix.from()));
   if (c.coarsening == PC_RRB_COARSENING_GALERKIN) PetscCall(ViewGalerkin(r, c, viewer));

@@ -343,7 +343,7 @@ public:
   template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
   // z = B r, or B' r. Between the first application of the transpose and the next setup both take memory.
   void   apply(const double *r, double *z, bool transposed = false) { apply(1, r, 0, z, 0, transposed); }
-  // The same of so many vectors, which begin stride_r and stride_z numbers apart: V- and W-cycles with Chebyshev's or
+  // The same of so many vectors, which begin stride_r and stride_z numbers apart: linear cycles with Chebyshev's or
   // Jacobi's smoother read the operators once for 8, 4 or 2 of them, for 4 where a node has several unknowns; the
   // transposed ones take one after the other.
   void apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed = false);

@@ -5,9 +5,9 @@
 
 namespace tessera::tree {
 
-// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it:
-// such a penalty would take all digits of the coarse operators. Couplings with the first kind are one-sided, those
-// with the second have their equals in its rows.
+// An unknown is fixed if its row has no entries besides the diagonal one (`dirichlet`), or only entries that are
+// negligible beside it (`penalty`: it would take all digits of the coarse operators). Couplings with the first kind are
+// in the other unknown's row alone, those with the second in both rows.
 enum Constraint : unsigned char {
   unconstrained,
   dirichlet,
@@ -15,8 +15,8 @@ enum Constraint : unsigned char {
 };
 constexpr double penalty_ratio = 1e12;
 
-// No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2,
-// which is symmetric and has the same ones. From one on it does not matter by how much.
+// No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2, which
+// is symmetric and has the same eigenvalues. Values above 1 are taken as 1.
 struct Largest {
   double  v = 0;
   HD void join(double sum) { v = !(sum <= 1) ? 1 : sum > v ? sum : v; }

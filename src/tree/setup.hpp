@@ -9,28 +9,28 @@ namespace tessera::tree {
 struct Points {
   int                   n = 0, all = 0;    // nodes of this process; with those of others
   Buffer<unsigned char> constrained;       // no unknown of the node takes part: it is not in the tree
-  Buffer<double>        x, y;              // coordinates, and these in the frame: at last in the order of the keys
+  Buffer<double>        x, y;              // coordinates, as given and scaled to the frame; finally sorted by keys
   double                stretch[3] = {};   // of the axes
   double                edge[3] = {};      // of the box around the points, stretched; 0 where there are no points
   double                extent = 0;        // the longest one
-  Buffer<Key>           key;               // of all nodes; those that are not in the tree have one above all others
+  Buffer<Key>           key;               // of all nodes; nodes that are not in the tree have the largest one
   Buffer<Key>           sorted, everyone;  // of own nodes in order; of all processes' nodes
   std::vector<int>      runs;              // where those of each process begin among the keys of all, and the end
 };
 
-// Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
+// How the vertices of a grid, in the order of their keys, are divided among the processes.
 struct Division {
-  std::vector<int> owner, index; // of each vertex its process and the number there
-  std::vector<int> vertex;       // of each number here
+  std::vector<int> owner, index; // the process that owns a vertex, and the vertex's number there
+  std::vector<int> vertex;       // the vertex of each number on this process
   int              leaves = 0;   // of own nodes, then of ghosts
-  size_t           entries = 0;  // of its operator here, parts of others' rows among them
+  size_t           entries = 0;  // of the operator on this process, contributions to other processes' rows included
 };
 
-// The nodes of all processes, for colours.
+// The nodes of all processes, for the coloring.
 struct Everyone {
-  Buffer<Key>      key;      // of the nodes of all processes, in order
-  Buffer<int>      order;    // which these are, counted by process
-  std::vector<int> first;    // node of each process, and the end
+  Buffer<Key>      key;      // the sorted keys of all nodes
+  Buffer<int>      order;    // the number of the node of each key; numbers go process by process
+  std::vector<int> first;    // the first node's number of each process, and the end
   int              rank = 0;
 };
 
@@ -128,7 +128,7 @@ private:
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
   double                  crowded_ = 0;
-  bool                    strong_  = false; // parts are told apart by values: the operators are made at once
+  bool                    strong_  = false; // parts are told apart by values: operators are made with their patterns
   bool                    split_   = false; // a grid has vertices of several parts of the mesh
 };
 

@@ -1,4 +1,4 @@
-// The operators of some unknowns alone: those at their bounds take no part.
+// Truncated operators: rows and columns of unknowns at their bounds are zero.
 #include "tree/hierarchy.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
@@ -55,8 +55,8 @@ template <class T> struct TruncateReflected {
     }
   }
 };
-// Reflected nodes keep one number for all their unknowns: with it no eigenvalue of D^-1 A grows, whatever is cut out.
-// The free unknowns of others keep theirs.
+// The inverse diagonal of the smoother: one number for all unknowns of a reflected node, so that no eigenvalue of
+// D^-1 A grows, whatever is truncated. The free unknowns of other nodes keep their own.
 template <class T> struct CommonDiagonal {
   const T *reflect, *whole;
   int      bs;
@@ -72,7 +72,7 @@ template <class T> struct CommonDiagonal {
       inverse[q] = length > 0 ? least : inverse[q] > 0 ? whole[q] : 0;
   }
 };
-// Of a function all nodes of which are cut out along the same axis rounding alone is left: no part of the operator.
+// Drops a coarse function whose nodes are all truncated along the same axis: only rounding errors are left of its row.
 template <class T> struct DropRounding {
   static constexpr double rounding = 1e-12; // beside the largest diagonal entry of a node
   const int *i, *j;

@@ -1,4 +1,4 @@
-// Cycles, written as the papers write them.
+// The cycles of the methods: monotone multigrid, and the truncated linear correction.
 #include "vipmg/linear_problem.hpp"
 #include "multigrid/cycle.hpp"
 #include "vipmg/solver.hpp"
@@ -11,7 +11,7 @@ namespace tessera::vipmg {
 
 namespace {
 
-// The levels as multigrid/cycle.hpp sees them, from the one that is solved. That one is visited once.
+// The levels as multigrid/cycle.hpp needs them. Level `top` is the one that is solved; it is visited once.
 struct Levels {
   Plan &plan;
   int   top;
@@ -24,7 +24,7 @@ struct Levels {
 
 // Monotone multigrid.
 struct Monotone : Levels {
-  bool      find; // the active set comes along, where that costs little
+  bool      find; // determine the active set on the way, where that costs little
   ActiveSet active = ActiveSet::unknown;
   void down(int k, multigrid::Visit) const { level(k).solver->monotone_down(plan, level(k), level(k + 1)); }
   void up(int k, multigrid::Visit)
@@ -34,8 +34,8 @@ struct Monotone : Levels {
   void solve() const { level(last()).solver->solve(plan, level(last()), level(last()).A, true); }
 };
 
-// The correction l.v of the level that is solved, A v = r of its inactive nodes, by a linear cycle, or by sweeps where
-// there is no coarser level. free: a field of it.
+// The correction l.v of level `top`: A v = r on its inactive nodes, by a linear cycle, or by sweeps where there is no
+// coarser level. free: a vector that may be overwritten.
 struct Correction : Levels {
   double  *free;
   Equation equation(int k) const
@@ -78,7 +78,7 @@ bool run_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
   return l.solver->correct(plan, l, fields);
 }
 
-// What is recorded of a cycle, but for addresses.
+// Stands for everything that a recorded cycle depends on, except addresses.
 uint64_t key(const Plan &plan)
 {
   const Params  &p = plan.choice;
@@ -90,7 +90,7 @@ uint64_t key(const Plan &plan)
   return ((plan.revision * 1099511628211ull) ^ ints) * 1099511628211ull ^ omega;
 }
 
-// Of the sums of a cycle: one for each block.
+// Scratch memory, in doubles, for the sums of a cycle: one for each block.
 size_t scratch_of(const Level &l)
 {
   const size_t blocks = 4096 + (size_t)(l.own.hi[0] - l.own.lo[0]) / 32;
@@ -128,7 +128,7 @@ Measure BoxProblem::cycle(bool with_monotone, bool with_newton)
   return vipmg::measure(plan, plan.levels[0], found);
 }
 
-// To record it takes as long as to launch it once, so it is worth the while from the second time on.
+// Recording takes as long as one launch, so it pays from the second launch on.
 void BoxProblem::full_multigrid()
 {
   Plan          &plan = *plan_;

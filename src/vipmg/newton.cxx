@@ -146,8 +146,8 @@ PetscErrorCode Newton::ReadMesh(Mat J)
   mesh.problem()->zero_tolerance = plan.zero_tolerance;
   if (!built_)
     PetscCall(PetscInfo(source.solver,
-                        "%d grids on a tree, %g nodes of %" PetscInt_FMT " unknowns, coordinates of %s; %" PetscInt_FMT
-                        " unknowns in Dirichlet rows; %.3g MB\n",
+                        "%d grids on a tree, %.0f nodes of %" PetscInt_FMT
+                        " unknowns, coordinates of %s; %" PetscInt_FMT " unknowns in Dirichlet rows; %.3g MB\n",
                         linear_->grids(), mesh.problem()->tree().levels()[0].nodes, mesh.block(), mesh.from().c_str(),
                         report.dirichlet, (double)mesh.problem()->bytes() * 1e-6));
   built_ = true;
@@ -487,8 +487,8 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     n.natural  = std::sqrt(here.natural);
     n.lower = here.lower, n.upper = here.upper;
     PetscCall(PetscInfo(solver,
-                        "Iteration %" PetscInt_FMT ": %" PetscInt_FMT
-                        " cycles, step of norm %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n",
+                        "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step of norm %g; inactive norm %g, "
+                        "natural residual %g, active lower %.0f upper %.0f%s\n",
                         iteration, n.cycles, (double)n.step, (double)n.inactive, (double)n.natural, (double)n.lower,
                         (double)n.upper, current ? "; the Jacobian is kept" : ""));
     PetscCall(problem.Test(iteration, n, &stop));

@@ -7,29 +7,30 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr double still_good = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
-// Where there is no energy steps may raise the natural residual by this factor, and stay above the best point for so
-// many iterations. A point is better if its residual is below this share of the best one's: less may be oscillation.
+constexpr double still_good = 1e-4; // the Jacobian is kept if it predicted F up to this share of the change of F
+// Without a symmetric Jacobian a step may raise the natural residual by the factor `allowed`, and points may be worse
+// than the best one for `patience` iterations. A point is better only if its residual is `below` times that of the best
+// one: smaller gains may be oscillation.
 constexpr double allowed    = 1.1;
 constexpr double below      = 0.99;
 constexpr int    patience   = 8;
 
-// The part of a step that is searched.
+// The interval of step lengths in which the search goes on.
 struct Tried {
   double low = 0, high = -1, slope_low = 0; // slope_low: at low
-  double outside(double t)                  // of the function's domain
+  double outside(double t)                  // t is outside of the function's domain
   {
     high = t;
     return low + 0.5 * (t - low);
   }
   double next(double t, double slope, bool energy, bool whole)
   {
-    if (energy && slope > 0) { // energy is least before; the slope's zero, by the secant
+    if (energy && slope > 0) { // the minimum lies before t: the zero of the slope by the secant rule
       high             = t;
       const double cut = low + (t - low) * slope_low / (slope_low - slope);
       return std::min(std::max(cut, low + 0.1 * (high - low)), low + 0.9 * (high - low));
     }
-    if (energy && !whole) { // or behind
+    if (energy && !whole) { // the minimum lies behind t
       low       = t;
       slope_low = slope;
       if (high < 0) high = 1;
@@ -40,7 +41,7 @@ struct Tried {
   }
 };
 
-// Of a step that the program has changed.
+// Slope and length of a step that the program has changed.
 PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
 {
   PetscReal dot, norm;
@@ -55,12 +56,12 @@ PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
 
 } // namespace
 
-// X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric
-// Jacobian F is a gradient and its slope F . d along the way tells where energy is least; an energy that grows
-// nowhere on the way, and a slope that is a fraction of the first one, is a good step. Without symmetry, too, where F
-// is monotone F . d grows along the way, and its zero is the step that residuals, which steep gradients blow up,
-// cannot find; Watch() ends what leads nowhere. Otherwise the natural residual must become smaller. *end: why there
-// is none.
+// X := a point between X and X + d, where d is the correction of the finest level; F: the function there, *here: its
+// measure. With a symmetric Jacobian F is a gradient, and F . d is the slope of the energy along d. A step is good if
+// it brings the slope to a fraction of the first one, or if it is the full step and the energy falls all along it.
+// Where F is monotone F . d grows along d without symmetry as well, and its zero is a good step that residuals, which
+// steep gradients make large, do not show; Watch() stops this where it leads nowhere. Otherwise the natural residual
+// must become smaller. *end: why there is no such point.
 PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here,
                               Norms *n, bool *current, End *end)
 {
@@ -95,8 +96,8 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     if (tries == 0 && !step) *current = point.difference <= still_good * still_good * model.moved;
     const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
     good = smaller && (!by_slope || slope <= 0.5 * -first || tries > 4);
-    // Of a convex energy the slope grows from first to zero: up to there each step is the better the longer it is,
-    // unless it is of rounding alone.
+    // The slope of a convex energy grows from `first` to zero: up to there a longer step is a better one, unless it
+    // consists of rounding errors.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
     if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
     if (!tries && !linear_->symmetric() && !strict_ && now <= allowed * natural) good = true;
@@ -125,7 +126,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Where cycles have not converged: is that because nothing holds the body?
+// Where cycles have not converged: is it because the body is free to move?
 PetscErrorCode Newton::NameFreeShift(bool *failed)
 {
   int unknown = -1;
@@ -141,9 +142,9 @@ PetscErrorCode Newton::NameFreeShift(bool *failed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Watches over steps from a point with the natural residual `before` to X: when they have stayed above the best point
-// for too long, or *good says that there is no further one, X becomes that point, from where the next step must bring
-// a smaller residual.
+// After a step from a point with the natural residual `before` to X: where the last steps have been worse than the best
+// point for too long, or no good step was found (*good), X becomes the best point, and the next step must reduce the
+// residual.
 PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double before, bool *good, bool *current,
                              Point *point)
 {
@@ -170,7 +171,8 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Relative to the largest bound or unknown where that is below 1: else all of a small problem would be at its bounds.
+// Relative to the largest bound or unknown where that is below 1: otherwise all nodes of a problem in small units would
+// be at their bounds.
 PetscErrorCode Newton::SetZeroTolerance(Vec X)
 {
   PetscReal size = options.largest_bound, norm;

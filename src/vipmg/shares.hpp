@@ -1,4 +1,4 @@
-// What a coupling of the fine grid adds to those of the coarse one.
+// Galerkin products along one direction: what a coupling of the fine grid adds to those of the coarse one.
 #pragma once
 #include "vipmg/stencil3.hpp"
 #include <type_traits>

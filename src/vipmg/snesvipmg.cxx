@@ -76,13 +76,19 @@ struct SNESProblem : vipmg::Problem {
   }
   PetscErrorCode Stopped(End why) override
   {
+    auto &failure = ((SNES_VIPMG *)snes->data)->newton.failure;
+
     PetscFunctionBegin;
     switch (why) {
     case End::function:
       snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
+      if (domain || failure[0]) break;
+      PetscCall(PetscStrncpy(failure, "the norm of the function at the start is not finite", sizeof(failure)));
+      PetscCall(NameNotFinite(snes->vec_func, "the function at the start", failure, sizeof(failure)));
+      PetscCall(PetscInfo(snes, "%s\n", failure));
       break;
     case End::jacobian:
-      snes->reason = snes->checkjacdomainerror && !((SNES_VIPMG *)snes->data)->newton.failure[0]
+      snes->reason = snes->checkjacdomainerror && !failure[0]
                      ? SNES_DIVERGED_JACOBIAN_DOMAIN
                      : SNES_DIVERGED_LINEAR_SOLVE;
       break;
@@ -92,7 +98,6 @@ struct SNESProblem : vipmg::Problem {
     default:
       snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
     }
-    const char *failure = ((SNES_VIPMG *)snes->data)->newton.failure;
     PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED,
                "SNES vipmg has not converged: %s", failure[0] ? failure : SNESConvergedReasons[snes->reason]);
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -113,7 +118,7 @@ struct SNESProblem : vipmg::Problem {
     if (((SNES_VIPMG *)snes->data)->options.monitor)
       PetscCall(PetscPrintf(PetscObjectComm((PetscObject)snes),
                             "    %3" PetscInt_FMT
-                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n",
+                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
                             cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -276,7 +281,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
   PetscCall(vipmg::ViewNewton(v->newton, (PetscObject)snes, viewer));
   if (v->last.x > 0)
     PetscCall(PetscViewerASCIIPrintf(
-      viewer, "  last point: inactive norm %g, natural residual %g, active at lower bounds %g, at upper %g\n",
+      viewer, "  last point: inactive norm %g, natural residual %g, active at lower bounds %.0f, at upper %.0f\n",
       (double)v->last.inactive, (double)v->last.natural, (double)v->last.lower, (double)v->last.upper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

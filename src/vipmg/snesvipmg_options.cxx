@@ -13,7 +13,7 @@ using namespace tessera;
 using O = VIPMGOptions;
 
 static const Option rows[] = {
-  Option::Enum<&O::variant>("-snes_vipmg_variant", "SNESVIPMGSetVariant", "The cycle", SNESVIPMGVariants)
+  Option::Enum<&O::variant>("-snes_vipmg_variant", "SNESVIPMGSetVariant", "Variant of the method", SNESVIPMGVariants)
     .Renamed("paper", "klement_oberhuber"),
   Option::Enum<&O::cycle>("-snes_vipmg_cycle", "SNESVIPMGSetCycle", "How often coarse grids are visited",
                           SNESVIPMGCycles),
@@ -24,7 +24,7 @@ static const Option rows[] = {
                            "above 1000"),
   Option::RealBetween<&O::omega>("-snes_vipmg_omega", "SNESVIPMGSetOmega", "Relaxation of the projected sweeps", 0, 2,
                                  "-snes_vipmg_omega is to be between 0 and 2, both excluded: %s given"),
-  Option::Int<&O::levels>("-snes_vipmg_levels", "SNESVIPMGSetLevels", "At most so many grids, 0: all", 0,
+  Option::Int<&O::levels>("-snes_vipmg_levels", "SNESVIPMGSetLevels", "Maximum number of grids (0 for all)", 0,
                           PETSC_INFINITY,
                           "-snes_vipmg_levels, the number of grids, is to be positive, or 0 for all: %s given"),
   Option::Enum<&O::backend>("-snes_vipmg_backend", "SNESVIPMGSetBackend", "Where the solver runs", TesseraBackends),
@@ -38,7 +38,7 @@ const OptionTable O::table(rows);
 
 static const Option normals_rows[] = {
   Option::Text<&VIPMGNormals::file>("-snes_vipmg_normals", "SNESVIPMGSetNormalsFile",
-                                    "File of the nodes' normals, along which their bounds are, file.h5:/path or "
+                                    "File of the nodes' normals, along which they are bounded, file.h5:/path or "
                                     "PETSc's binary format"),
 };
 const OptionTable VIPMGNormals::table(normals_rows);

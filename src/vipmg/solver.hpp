@@ -8,31 +8,31 @@ namespace tessera::vipmg {
 // or the set is the last one, or may be another.
 enum class ActiveSet { unknown, same, changed };
 
-// A x = b of a linear cycle: for the correction of the grid that is solved, of whose nodes the inactive ones take
-// part, or on a grid below it.
+// A x = b of a linear cycle: for the correction on the inactive nodes of the grid that is solved, or on a coarser one.
 struct Equation {
   const Operator &A;
   double         *x;
   const double   *b;
-  double         *r; // a free field: the residual; tiles keep the swept x in it, lines use it as scratch
+  double         *r; // scratch: the residual; tiles keep the swept x in it, lines use it as scratch
   bool            correction;
 };
 
-// Of a projected sweep: where x is, and a field that is free.
+// Vectors of a projected sweep: the one that holds x, and one that may be overwritten.
 struct Fields {
   double *x, *free;
 };
 
-// By points, each step after the other; on a level that works by rows all of a function in one pass through memory.
+// The work of a level. This class goes by points, one step after the other; on a level that works by rows each function
+// is one pass through memory.
 class GridSolver {
 public:
   virtual ~GridSolver() = default;
-  // Projected sweeps of x and the problem of the next grid; its correction of x, and sweeps. find: the active set
-  // comes along, where that costs little.
+  // down: projected sweeps of x, then the problem of the next grid; up: the correction by that grid, then sweeps. find:
+  // determines the active set as well, where that costs little.
   virtual void      monotone_down(Plan &plan, Level &l, Level &next) const;
   virtual ActiveSet monotone_up(Plan &plan, Level &l, const Level &next, bool find) const;
   virtual ActiveSet find_active(Plan &plan, Level &l, Fields &fields) const;
-  // Linear sweeps and the right-hand side of the next grid; its correction, and sweeps. first: x is zero before.
+  // The same with linear sweeps and the right-hand side of the next grid. first: x is zero before.
   virtual void      linear_down(Plan &plan, Level &l, Level &next, const Equation &e, bool first) const;
   virtual void      linear_up(Plan &plan, Level &l, const Level &next, const Equation &e, bool first) const;
   // Recombination and line search of the correction l.v. Returns whether the sums of measure() have been found.

@@ -64,9 +64,12 @@ struct TaoProblem : vipmg::Problem {
   PetscErrorCode Stopped(End why) override
   {
     PetscFunctionBegin;
-    const char *failure = ((TAO_VIPMG *)tao->data)->newton.failure;
-    PetscCheck(why != End::function, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER,
-               "The gradient is infinite or not a number");
+    auto &failure = ((TAO_VIPMG *)tao->data)->newton.failure;
+    if (why == End::function && !failure[0]) {
+      PetscCall(PetscStrncpy(failure, "the norm of the gradient at the start is not finite", sizeof(failure)));
+      PetscCall(NameNotFinite(tao->gradient, "the gradient at the start", failure, sizeof(failure)));
+    }
+    PetscCheck(why != End::function, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipmg: %s", failure);
     PetscCheck(why != End::jacobian, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipmg: %s",
                failure[0] ? failure : "the Hessian could not be computed");
     tao->reason = why == End::line_search ? TAO_DIVERGED_LS_FAILURE : TAO_DIVERGED_NAN;
@@ -82,7 +85,7 @@ struct TaoProblem : vipmg::Problem {
     if (((TAO_VIPMG *)tao->data)->options.monitor)
       PetscCall(PetscPrintf(PetscObjectComm((PetscObject)tao),
                             "    %3" PetscInt_FMT
-                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n",
+                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
                             cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

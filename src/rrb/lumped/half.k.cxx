@@ -1,5 +1,5 @@
-// Half a grid: the red nodes into o and c and back. S1's solvers and the first grid of the Galerkin form begin and
-// end so.
+// Elimination of the red nodes, and their solution afterwards: the first and the last step of the solvers on S1 and of
+// the Galerkin form on its finest grid.
 #include "exec/several.hpp"
 #include "box/warp.hpp"
 #include "rrb/lumped/factors.hpp"
@@ -70,7 +70,7 @@ INSTANTIATE(Several<double, 8>)
 
 #ifdef TESSERA_HAVE_DEVICE
 namespace {
-// Natural order; zero outside of the own nodes, or the ghost nodes of a field.
+// A right-hand side in natural order. Outside of the own nodes: zero, or the ghost values of a field.
 struct Given {
   const double *p;
   Box           own;
@@ -88,7 +88,7 @@ struct LoadBorder {
   HD void operator()(int x, int y) const { b.ghosts.at(x, y) = b.mine(x, y); }
 };
 Given given(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
-// Calls store(quarter, place, value) for the right-hand side of a cell's black nodes; n: rows' distance.
+// Calls store(quarter, place, value) for the right-hand side of a cell's black nodes; n: distance of rows in memory.
 template <class F, class Store> HD inline void eliminate(const F &f, const Given &b, const double (&v)[4], const Box &o,
                                                          const Box &c, int X, int Y, ptrdiff_t n, const Store &store)
 {
@@ -129,7 +129,7 @@ template <class F, class T> struct BlackOf { // the same without r and b'b
     eliminate(f, b, v, o, c, X, Y, to.sy, [&](int q, ptrdiff_t p, double w) { to.q[q][p] = (T)w; });
   }
 };
-// The whole solution, of the black nodes' x + kept p; kept: none is 0.
+// The solution at all nodes, from x + *kept p at the black ones; kept = nullptr: from x.
 template <class F, class T> struct Finish {
   F             f;
   Given         b;

@@ -1,8 +1,8 @@
-// Parts of the finest grid that next to nothing ties to the rest: caves with a closed coast, blocks of a large
-// coefficient in a small one. Constants on each of them are nearly in the null space, and coarse grids cannot tell
-// small ones side by side apart. A correction by these constants before and after the cycle takes them out. Their
-// coarse operator is taken as diagonal; couplings among them, which are rare, count with their absolute value, so that
-// the correction stays below the inverse.
+// Parts of the finest grid that are very weakly coupled with the rest: caves with a closed coast, blocks of a large
+// coefficient in a small one. A constant on such a part is nearly in the null space, and coarse grids cannot separate
+// small parts that are neighbors. A correction by these constants before and after the cycle removes such errors. Its
+// coarse operator is approximated by its diagonal, to which couplings among the parts, which are rare, are added by
+// their absolute values, so that the correction stays below the inverse.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/comm.hpp"
@@ -13,7 +13,7 @@ namespace tessera::rrb::three {
 
 template <class T> struct Level;
 
-// Nodes by their labels, and sums over those of one label.
+// The nodes of each label, and sums over them.
 class Groups {
 public:
   // The own nodes whose label is from 1 to `count`; labels[place].
@@ -33,14 +33,15 @@ private:
 
 class Parts {
 public:
-  // Finds the parts. loose: how many couplings are next to nothing, in all; where there are none, or as many as when
-  // there were no parts, nothing is done. lines: parts that are tied to each other before all, such as the lines of an
-  // anisotropic problem, are the coarsening's. Collective.
+  // Finds the parts. loose: the number of very weak couplings on all processes. Nothing is done if it is zero, or the
+  // same as in a search that found no parts. lines: parts that are mainly coupled with each other, such as the lines of
+  // an anisotropic problem, are left to the coarsening. Collective.
   template <class T> void setup(const Level<T> &l, const Comm &comm, double loose, bool lines);
   bool                    empty() const { return !count_; }
   int                     count() const { return count_; }
   size_t                  bytes() const;
-  // v = the constants that take the sums of r over the parts out, zero elsewhere; or v += them. Collective.
+  // v = the correction that is constant on each part and makes the sums of r over the parts zero, zero elsewhere; or
+  // v += it. Collective.
   template <class T> void project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool add);
 
 private:
