@@ -311,6 +311,9 @@ int main(int argc, char **argv)
       args: -n 300 -problem torsion -snes_vipmg_fmg 0 -most 9
     test:
       suffix: large_torsion
-      args: -mesh disk -n 150 -problem torsion -most 9
+      args: -mesh disk -n 150 -problem torsion -most 5
+    test:
+      suffix: large_edge
+      args: -mesh edge -n 160 -problem sides -most 6
 
 TEST*/
