@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on published obstacle problems: cycles, energies and active sets against the reference values.\n\n"
-                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|wind   -n nodes per direction   -most cycles   -energy e -active a -tolerance t\n\n";
+                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|wind|gyres   -n nodes per direction   -most cycles   -energy e -active a -tolerance t\n\n";
 /*
   ball    obstacle problem of a hemisphere on (-2,2)^2 with its exact solution (PETSc's snes/tutorials/ex9.c)
   spiral  Graeser and Kornhuber, J. Comput. Math. 27 (2009), section 7.1.1
@@ -8,13 +8,14 @@ static char help[] = "SNES vipmg on published obstacle problems: cycles, energie
   dam     seepage through a dam with vertical sides: Baiocchi's variable, Brandt and Cryer, SIAM J. Sci. Stat. Comput. 4 (1983); a = 16, y1 = 24, y2 = 4
   ball3, sides3   the same in three dimensions
   wind    -Laplace u + Pe w . grad u = Pe (2 + 10 sin 6x cos 5y), w a whirl around the middle, |u - 1/4| <= 1/4: upwind differences
+  gyres   the same with w of two whirls side by side, 0 <= u <= 100
 */
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
 
-typedef enum { BALL, SPIRAL, TORSION, SIDES, DAM, BALL3, SIDES3, WIND } Kind;
-static const char *const kinds[] = {"ball", "spiral", "torsion", "sides", "dam", "ball3", "sides3", "wind", "Kind", "", NULL};
+typedef enum { BALL, SPIRAL, TORSION, SIDES, DAM, BALL3, SIDES3, WIND, GYRES } Kind;
+static const char *const kinds[] = {"ball", "spiral", "torsion", "sides", "dam", "ball3", "sides3", "wind", "gyres", "Kind", "", NULL};
 typedef struct {
   Kind      kind;
   PetscInt  dim, n[3];
@@ -63,6 +64,7 @@ static PetscReal Source(const Problem *p, const PetscReal *x)
   case DAM:
     return -1;
   case WIND:
+  case GYRES:
     return p->peclet * (2 + 10 * PetscSinReal(6 * x[0]) * PetscCosReal(5 * x[1]));
   default:
     return 0;
@@ -97,6 +99,10 @@ static void Bounds(const Problem *p, const PetscReal *x, PetscReal *l, PetscReal
     *l = 0;
     *u = 0.5;
     break;
+  case GYRES:
+    *l = 0;
+    *u = 100;
+    break;
   }
 }
 static PetscBool Edge(const Problem *p, const PetscInt *i)
@@ -118,6 +124,10 @@ static PetscReal Coupling(const Problem *p, PetscInt d)
   return c;
 }
 
+static PetscReal Stream(PetscReal x, PetscReal y)
+{
+  return PetscSinReal(2 * PETSC_PI * x) * PetscSinReal(PETSC_PI * y) / PETSC_PI;
+}
 /* The coupling of node i with the one beside it along direction d, on side s: upwind of the wind, if there is one. */
 static PetscReal Beside(const Problem *p, const PetscInt *i, PetscInt d, PetscInt s)
 {
@@ -126,6 +136,10 @@ static PetscReal Beside(const Problem *p, const PetscInt *i, PetscInt d, PetscIn
   if (p->kind == WIND) {
     const PetscReal w = 4 * p->peclet * (d ? i[0] * p->h[0] - 0.5 : 0.5 - i[1] * p->h[1]);
     c += PetscMax(0, -s * w) * p->h[1 - d];
+  }
+  if (p->kind == GYRES) { /* what flows through the face, by the stream function at its ends */
+    const PetscReal x = (i[0] + (d ? 0 : 0.5 * s)) * p->h[0], y = (i[1] + (d ? 0.5 * s : 0)) * p->h[1], a = d ? s * 0.5 * p->h[0] : 0, b = d ? 0 : s * 0.5 * p->h[1];
+    c += p->peclet * PetscMax(0, Stream(x + a, y - b) - Stream(x - a, y + b));
   }
   return c;
 }
@@ -506,6 +520,12 @@ int main(int argc, char **argv)
     suffix: wind
     nsize: {{1 2 3 4}}
     args: -problem wind -n 129 -snes_vipmg_cycle f -quiet -most 10 -active 9351 -tolerance 1e-9
+
+  test: # two whirls on the levels of a tree: systems of the inactive nodes find the set layer by layer
+    suffix: gyres
+    nsize: {{1 2}}
+    args: -problem gyres -n 129 -peclet 1e6 -snes_vipmg_levels_type tree -snes_rtol 1e-10 -snes_max_it 5
+    args: -quiet -active 2123 -tolerance 1e-9
 
   testset: # the same counts on even, uneven and tall grids
     nsize: {{1 2 3 4}}

@@ -185,9 +185,9 @@ class Damage:
         driving = 2 * self.e.mass(density)
         self.matrix.fill(self.k, driving + GC / self.length * self.e.mass())
         self.b.array[:] = driving
-        start = time.perf_counter()
+        start = time.process_time()
         self.snes.solve(None, self.d)
-        self.spent += time.perf_counter() - start
+        self.spent += time.process_time() - start
         if self.snes.getConvergedReason() < 0:
             raise SystemExit('the damage has not converged: reason %d' % self.snes.getConvergedReason())
         its = self.snes.getLinearSolveIterations()
@@ -243,7 +243,7 @@ def main():
             raise SystemExit('damage has healed')
         rows.append((load, elastic, damage.energy(d), turn))
         print('load %2d: %.3e mm, energy elastic %.4e crack %.4e, %2d turns, largest damage %.3f' % (k, load, elastic, rows[-1][2], turn, d.max()), flush=True)
-    print('damage: %d solves, %d Newton iterations, %d linear iterations or cycles (at most %d in a solve), %.2f s' % (damage.solves, damage.newton, damage.linear, damage.most, damage.spent))
+    print('damage: %d solves, %d Newton iterations, %d linear iterations or cycles (at most %d in a solve), %.2f processor seconds' % (damage.solves, damage.newton, damage.linear, damage.most, damage.spent))
     if OUTPUT:
         np.savetxt(OUTPUT + '.csv', rows, header='load elastic crack turns')
         draw(OUTPUT + '.png', e, d, u, rows)

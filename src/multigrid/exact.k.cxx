@@ -36,7 +36,8 @@ template <class T, class V> struct Dense {
 // Entries of the operator, scaled to a unit diagonal, that differ by more from their transposes make it one that is not
 // symmetric; what rounding does is less.
 constexpr double asymmetry = 1e-4;
-// Beside the largest diagonal entry; such an unknown is nothing but rounding, and takes no part.
+// Beside the largest diagonal entry; such an unknown is nothing but rounding, and takes no part: it is scaled to zero,
+// and has a row of the identity while the others are inverted.
 constexpr double absent = 1e-16;
 
 // A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot
@@ -77,6 +78,7 @@ template <class T> struct SweepLast {
     if (*(volatile double *)norm2 < 0) return;
     block.each(0, n, 0, n, [&](int q, int p) {
       if (q <= p) m[p * n + q] = m[q * n + p] = 0.5 * (m[p * n + q] + m[q * n + p]) * scale[p] * scale[q];
+      if (q == p && scale[p] == 0) m[p * n + p] = 1;
     });
     block.sync();
     block.each(0, n, 0, 1, [&](int q, int) { rows[q] = m[q]; });
@@ -166,7 +168,7 @@ template <class T> bool ExactSolver<T>::pseudo_inverse(std::vector<double> &a, c
   std::vector<double> w(order);
   if (order && !symmetric_eigen((int)order, a.data(), w.data())) return false;
   const double small = negligible() * (order ? w[order - 1] : 0);
-  dropped = -(int)std::count(scale.begin(), scale.end(), 0.); // those take no part
+  dropped = 0;
   lowest  = order && w[0] < -100 * small ? w[0] : 0;
   for (size_t e = 0; e < order; ++e) { // eigenvector e is row e of a, as LAPACK stores columns
     if (w[e] <= small) {
@@ -198,12 +200,13 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
       a[p * order + q] *= scale[p] * scale[q];
       if (q < p) difference = std::max(difference, std::abs(a[p * order + q] - a[q * order + p]));
     }
+  for (size_t p = 0; p < order; ++p)
+    if (scale[p] == 0) a[p * order + p] = 1;
   Buffer<T> to(order * order);
   negative = 0;
   if (difference > asymmetry) {
     dropped = general_inverse(n, a.data(), negligible());
     if (dropped < 0) return Result::not_finite;
-    dropped -= (int)std::count(scale.begin(), scale.end(), 0.); // those take no part
     for (size_t p = 0; p < order; ++p)
       for (size_t q = 0; q < order; ++q) to.data()[p * order + q] = (T)(scale[p] * a[p * order + q] * scale[q]);
     take(exec, to);

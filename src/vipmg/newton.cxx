@@ -435,10 +435,10 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   TesseraCallCXX(linear_->forget());
   PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
   here       = point.measure;
-  n.inactive = PetscSqrtReal(here.inactive);
-  n.natural  = PetscSqrtReal(here.natural);
+  n.inactive = PetscSqrtReal(here.inactive), n.natural = PetscSqrtReal(here.natural);
   n.lower = here.lower, n.upper = here.upper;
   n.x = std::sqrt(point.X);
+  if (fmg && on_tree) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
   PetscCall(problem.Test(0, n, &stop));
   if (std::exchange(problem.updated, false)) current = false;
   for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {

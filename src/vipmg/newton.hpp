@@ -78,6 +78,7 @@ public:
 
 private:
   PetscErrorCode SetZeroTolerance(Vec X);
+  PetscErrorCode JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &here, bool *fmg);
   PetscErrorCode Start(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, bool *failed);
   PetscErrorCode Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed);
   PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n,

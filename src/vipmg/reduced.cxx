@@ -1,14 +1,16 @@
 #include "vipmg/reduced.hpp"
 #include "petsc/aij.hpp"
 #include "petsc/bounds.hpp"
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace tessera::vipmg {
 
 namespace {
 
-constexpr int      max_sets        = 15;     // active sets that are tried
+constexpr int      max_sets        = 300;    // active sets that are tried: each may be larger by a layer of nodes
 constexpr int      max_iterations  = 60;     // of a KSP; then a factorization is better
 constexpr PetscInt small           = 10000;  // unknowns up to which one is better in any case
 constexpr PetscInt factorable[]    = {1000000, 60000}; // and can be had, in the plane and in space
@@ -17,13 +19,15 @@ struct Reduced {
   const StepProblem   &p;
   Mat                  converted = nullptr, A = nullptr;
   Vec                  diagonal = nullptr, R = nullptr, D = nullptr, best = nullptr;
-  std::vector<char>    active; // -1: at the lower bound, 1: at the upper
+  std::vector<char>     active; // -1: at the lower bound, 1: at the upper
+  std::vector<uint64_t> sets;  // those that there have been, by their hashes
   explicit Reduced(const StepProblem &problem) : p(problem) { }
 
   PetscErrorCode Create(Vec Y);
   PetscErrorCode Destroy();
   PetscErrorCode Residual(Vec Y);
   PetscErrorCode FindActive(Vec Y, bool *changed, double *natural);
+  PetscErrorCode FindReturn(Vec Y, bool *back);
   PetscErrorCode Correct(Vec Y, PetscInt *iterations);
   PetscErrorCode Solve(Mat S, Vec b, Vec x, bool direct, PetscInt *iterations, bool *solved);
 };
@@ -95,6 +99,26 @@ PetscErrorCode Reduced::FindActive(Vec Y, bool *changed, double *natural)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)Y)));
   *changed = sums[0] > 0;
   *natural = std::sqrt(sums[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Is this a set that there has been before? Then they go round.
+PetscErrorCode Reduced::FindReturn(Vec Y, bool *back)
+{
+  PetscInt first;
+  uint64_t hash = 0;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetOwnershipRange(Y, &first, nullptr));
+  for (size_t i = 0; i < active.size(); ++i)
+    if (active[i]) {
+      uint64_t k = (2 * ((uint64_t)first + i) + (active[i] > 0)) * 0x9e3779b97f4a7c15ull;
+      k          = (k ^ (k >> 29)) * 0xbf58476d1ce4e5b9ull;
+      hash += k ^ (k >> 32);
+    }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_SUM, PetscObjectComm((PetscObject)Y)));
+  *back = std::find(sets.begin(), sets.end(), hash) != sets.end();
+  sets.push_back(hash);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,7 +220,7 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
 {
   Reduced reduced(problem);
   double  least = HUGE_VAL, natural = 0;
-  bool    changed = false;
+  bool    changed = false, back = false;
 
   PetscFunctionBegin;
   *iterations = 0;
@@ -208,7 +232,9 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
       least = natural;
       PetscCall(VecCopy(Y, reduced.best));
     }
-    if (!(natural > problem.target) || k == max_sets || (k && !changed && natural > 0.5 * before)) break;
+    if (changed) PetscCall(reduced.FindReturn(Y, &back));
+    if (!(natural > problem.target) || k == max_sets || (changed && back)) break;
+    if (k && !changed && natural > 0.5 * before) break;
     PetscCall(reduced.Correct(Y, iterations));
   }
   PetscCall(VecCopy(reduced.best, Y));

@@ -1,5 +1,6 @@
 // Newton's line search.
 #include "vipmg/newton.hpp"
+#include "petsc/bounds.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -168,6 +169,28 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
     *current = false;
     above_   = 0;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Does a nested start help? Not where X has less than this share of the natural residual of zero, projected to the
+// bounds: it is the solution of the last time step, or of a similar problem.
+PetscErrorCode Newton::JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &here, bool *fmg)
+{
+  constexpr double good = 0.1;
+  Vec              zero, step, residual;
+  Point            point;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(X, &zero));
+  PetscCall(VecDuplicate(X, &step));
+  PetscCall(VecDuplicate(F, &residual));
+  PetscCall(VecSet(zero, 0));
+  PetscCall(ProjectToBounds(XL, XU, zero));
+  PetscCall(VecWAXPY(step, -1, X, zero));
+  PetscCall(MatMultAdd(jacobian_, step, F, residual));
+  PetscCall(LookAt(zero, residual, nullptr, XL, XU, &point));
+  *fmg = !(here.natural < good * good * point.measure.natural);
+  for (Vec *v : {&zero, &step, &residual}) PetscCall(VecDestroy(v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

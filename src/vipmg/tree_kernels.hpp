@@ -295,6 +295,14 @@ struct HasBound {
   double       *to;
   HD void       operator()(int p) const { to[p] = inverse[p] > 0 && fabs(bound[p]) < far; }
 };
+// Of the unknowns that take part: the number of those that have bounds less the number of those that have none.
+struct MostlyBounded {
+  const double *lo, *up, *inverse;
+  HD double     operator()(int p) const
+  {
+    return inverse[p] > 0 ? (fabs(lo[p]) < far || fabs(up[p]) < far ? 1 : -1) : 0;
+  }
+};
 struct PartOf {
   const double *v, *inverse;
   double       *to;

@@ -47,7 +47,7 @@ public:
   bool    monotone() const override { return params_.variant == Variant::hybrid && reflect_.empty(); }
   double  nodes() const override { return tree_.levels()[0].nodes * tree_.levels()[0].bs; }
   int     grids() const override { return (int)tree_.levels().size(); }
-  double  flops(int top, bool monotone, bool newton) const override;
+  double  flops(int, bool, bool) const override { return 16 * tree_.work(); }
   bool    failed() const override { return failed_; }
   int     free_shift() override;
   size_t  bytes() const;

@@ -413,8 +413,8 @@ bool TreeProblem::run_cycle(int l, bool climb)
   return changed > 0;
 }
 
-// Where bounds stand at single nodes the monotone part may hold the others back, and behind a nested start there is
-// little to do for it: a slow cycle has it turned on, or off.
+// Where bounds stand at single nodes the monotone part lifts these from the obstacle and may not take them back: behind
+// a nested start, which has found most of the active set, it is left out there. A slow cycle has it turned on, or off.
 Measure TreeProblem::cycle(bool climb, bool)
 {
   (void)run_cycle(0, climb && climbs_);
@@ -452,7 +452,7 @@ void TreeProblem::full_multigrid()
 {
   const int last = grids() - 1;
   if (!reflect_.empty()) return;
-  climbs_ = false;
+  climbs_ = sum(0, MostlyBounded{grids_[0].lo.data(), grids_[0].up.data(), grids_[0].inverse.data()}) >= 0;
   tree_.forget_truncation();
   for (int l = 0; l < last; ++l) {
     Bounded &g = grids_[(size_t)l], &next = grids_[(size_t)l + 1];
@@ -490,11 +490,6 @@ int TreeProblem::free_shift()
     if (all > 0 && std::fabs(energy) <= 1e-13 * tree_.units() * all) return k;
   }
   return -1;
-}
-
-double TreeProblem::flops(int, bool, bool) const
-{
-  return 16 * tree_.work();
 }
 
 } // namespace tessera::vipmg

@@ -1,7 +1,8 @@
-// Inverses of small dense matrices that are not symmetric, as convection leaves them on the last grid.
+// Inverses of small dense matrices on the last grid: not symmetric, as convection leaves them, or with empty rows.
 #include "multigrid/exact.hpp"
 #include "reference.hpp"
 #include "unit.hpp"
+#include <algorithm>
 
 using namespace tessera;
 
@@ -40,4 +41,44 @@ TEST(Exact, GeneralInverse)
   EXPECT_LT(defect(n, a, x), 1e-12);
   x[7] = NAN;
   EXPECT_EQ(multigrid::general_inverse(n, x.data(), 1e-11), -1);
+}
+
+// Unknowns without an entry, as truncation leaves them: the others have their inverse, by a device, too, without
+// anything that is done for singular operators.
+TEST(Exact, UnknownsThatTakeNoPart)
+{
+  const int           n = 24, out[] = {0, 7, 8};
+  const auto          absent = [&](int p) { return std::find(std::begin(out), std::end(out), p) != std::end(out); };
+  std::vector<double> a((size_t)(n * n));
+  for (int p = 0; p < n; ++p)
+    for (int q = 0; q < n; ++q)
+      if (!absent(p) && !absent(q)) a[(size_t)(p * n + q)] = p == q ? 2.5 + p : std::abs(p - q) == 1 ? -1 : 0;
+  Exec exec;
+  exec.space = unit_cuda() ? Space::cuda : Space::host;
+  multigrid::ExactSolver<double> solver;
+  solver.place(exec, Comm(), n, false);
+  const Extent   entries{(size_t)(n * n), exec.space};
+  Buffer<int>    rows(n + 1), columns(n * n), i(Extent{n + 1, exec.space}), j(entries);
+  Buffer<double> v(entries), norm2(Extent{1, exec.space});
+  for (int p = 0; p <= n; ++p) rows.data()[p] = p * n;
+  for (int e = 0; e < n * n; ++e) columns.data()[e] = e % n;
+  copy(rows, i);
+  copy(columns, j);
+  copy(a.data(), Space::host, v.data(), exec.space, a.size());
+  double         found = -2;
+  if (solver.invert_rows(exec, i.data(), j.data(), v.data(), n, 1, norm2.data())) {
+    copy(norm2.data(), exec.space, &found, Space::host, 1);
+    EXPECT_TRUE(solver.suffices(found)) << found;
+  } else {
+    EXPECT_FALSE(unit_cuda());
+    double              negative = 0;
+    std::vector<double> lost     = a;
+    EXPECT_EQ(solver.invert(exec, lost, negative), multigrid::ExactSolver<double>::Result::done);
+  }
+  EXPECT_EQ(solver.dropped, 0);
+  std::vector<double> x((size_t)(n * n));
+  copy(solver.inverse.data(), exec.space, x.data(), Space::host, x.size());
+  EXPECT_LT(defect(n, a, x), 1e-12);
+  for (int p : out)
+    for (int q = 0; q < n; ++q) EXPECT_EQ(x[(size_t)(p * n + q)], 0);
 }
