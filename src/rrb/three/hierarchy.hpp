@@ -75,6 +75,7 @@ template <class T> void set_red(Level<T> &l, T *v); // v_r = -D_r^-1 A_rb v_b
 // begun: l.z is the first step's already.
 template <class T> void smooth(Level<T> &l, bool from_zero, bool begun);
 template <class T> void find_residual(Level<T> &l);  // l.r = b - A x
+template <class T> void multiply(Level<T> &l, T *v, T *q); // q = A v, of a Schur complement at the black nodes
 
 template <class T> class BlackSystem; // black.hpp
 
@@ -90,6 +91,7 @@ public:
   size_t                  bytes() const override;
   double                  flops() const override;
   Cycle                   cycle() const override { return cycle_; }
+  double                  expected() const override { return expected_; }
   int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
   Reduced                *reduced() override;
@@ -114,11 +116,14 @@ public:
   void accelerate(int) { }
 
 private:
+  Failure build(const Source &source, bool refresh);
+  bool    worth_trying() const;
+  double  try_cycle(double most); // trial.k.cxx
   void    add_level(const int step[3]);
   bool    fits(Failure &failure);
   bool    look(size_t k, Failure &failure);
   bool    plan(size_t k, int step[3]);
-  bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
+  bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly);
   int     degree(const Level<T> &l) const;
   void                      invert(Failure &failure);
   void                      name_pivot(Failure &failure) const;
@@ -129,6 +134,10 @@ private:
   Comm                     comm_;
   Params                   params_;
   Cycle                    cycle_ = Cycle::v;
+  // Of the trial: one direction may be coarsened alone wherever that serves more nodes, somewhere it would have been
+  // and was not; what degrees are multiplied by; whether the last setup has chosen.
+  bool                     alone_ = false, spared_ = false, chosen_ = false;
+  double                   more_ = 1, expected_ = 0;
   std::vector<Level<T>>    levels_;
   std::vector<Kinds>       kinds_;
   Buffer<Counts>           found_;       // two of each level
