@@ -276,6 +276,7 @@ static PetscErrorCode SetUp(PC pc)
   r->report           = OperatorReport();
   r->report.asymmetry = failure.asymmetry;
   r->report.dirichlet = t.report.dirichlet;
+  t.one_sided         = failure.one_sided;
   if (failure.asymmetry > tuning::symmetric)
     PetscCall(
       PetscInfo(pc,

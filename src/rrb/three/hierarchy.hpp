@@ -27,11 +27,13 @@ template <class T, class F> void with_operator(const Level<T> &l, const F &f)
 
 // --- operator.k.cxx ---
 struct Differences {
-  double  difference = 0, diagonal = 0; // largest |a_ij - a_ji| and diagonal entry
+  // largest |a_ij - a_ji| and diagonal entry, and coupling of another row with a Dirichlet row
+  double  difference = 0, diagonal = 0, one_sided = 0;
   HD void join(const Differences &o)
   {
     if (o.difference > difference) difference = o.difference;
     if (o.diagonal > diagonal) diagonal = o.diagonal;
+    if (o.one_sided > one_sided) one_sided = o.one_sided;
   }
 };
 // The operator of the finest grid, and how it differs from its transpose: two results, which are to be joined.
@@ -125,6 +127,7 @@ private:
   bool    plan(size_t k, int step[3]);
   bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly);
   int     degree(const Level<T> &l) const;
+  void    set_smoother(size_t k);
   void                      invert(Failure &failure);
   void                      name_pivot(Failure &failure) const;
   void    load(const double *x);

@@ -201,15 +201,21 @@ template <class T> bool Hierarchy<T>::look(size_t k, Failure &failure)
   return !failure.failed;
 }
 
+template <class T> void Hierarchy<T>::set_smoother(size_t k)
+{
+  Level<T>  &l      = levels_[k];
+  const int  before = l.degree;
+  l.degree = degree(l);
+  if (l.degree != before) ++setups_;
+  l.smoother.setup(false, l.degree, 1);
+}
+
 // The directions that level k is coarsened in, and its smoother.
 template <class T> bool Hierarchy<T>::plan(size_t k, int step[3])
 {
   Level<T>  &l   = levels_[k];
   const bool any = choose(kinds_[k], l, step, l.served_badly);
-  const int before = l.degree;
-  l.degree = degree(l);
-  if (l.degree != before) ++setups_;
-  l.smoother.setup(false, l.degree, 1);
+  set_smoother(k);
   return any;
 }
 
@@ -316,11 +322,7 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
   }
   if (expected_ <= fair) return failure;
   more_ = std::min(most_more, expected_ / fair);
-  for (size_t k = 0; k + 1 < levels_.size(); ++k) {
-    levels_[k].degree = degree(levels_[k]);
-    levels_[k].smoother.setup(false, levels_[k].degree, 1);
-  }
-  ++setups_;
+  for (size_t k = 0; k + 1 < levels_.size(); ++k) set_smoother(k);
   return failure;
 }
 

@@ -76,6 +76,7 @@ struct Failure {
   double exact     = 0;                 // nodes of the last grid, where they are too many
   double asymmetry = 0;                 // largest |a_ij - a_ji|, relative to the largest diagonal entry
   double largest   = 0;                 // diagonal entry
+  bool   one_sided = false;             // other rows are coupled with Dirichlet rows
 };
 
 // What the setup has made of a grid.
