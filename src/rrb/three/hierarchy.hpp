@@ -81,6 +81,15 @@ template <class T> void multiply(Level<T> &l, T *v, T *q); // q = A v, of a Schu
 
 template <class T> class BlackSystem; // black.hpp
 
+// What the trial has shown.
+struct Tried {
+  bool   alone    = false; // one direction may be coarsened alone wherever that serves more nodes,
+  bool   spared   = false; // and was not for fear of many coarse nodes
+  bool   chosen   = false; // the last setup has chosen the grids
+  double more     = 1;     // what degrees are multiplied by
+  double expected = 0;     // iterations for 1e-6
+};
+
 template <class T> class Hierarchy : public Solver {
 public:
   Hierarchy();
@@ -93,7 +102,7 @@ public:
   size_t                  bytes() const override;
   double                  flops() const override;
   Cycle                   cycle() const override { return cycle_; }
-  double                  expected() const override { return expected_; }
+  double                  expected() const override { return tried_.expected; }
   int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
   Reduced                *reduced() override;
@@ -137,10 +146,7 @@ private:
   Comm                     comm_;
   Params                   params_;
   Cycle                    cycle_ = Cycle::v;
-  // Of the trial: one direction may be coarsened alone wherever that serves more nodes, somewhere it would have been
-  // and was not; what degrees are multiplied by; whether the last setup has chosen.
-  bool                     alone_ = false, spared_ = false, chosen_ = false;
-  double                   more_ = 1, expected_ = 0;
+  Tried                    tried_;
   std::vector<Level<T>>    levels_;
   std::vector<Kinds>       kinds_;
   Buffer<Counts>           found_;       // two of each level

@@ -103,8 +103,8 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
         (bits(c) > bits(best) || (bits(c) == bits(best) && bad[c] < bad[best])))
       best = c;
   const bool one = bits(best) == 1 && bits(all) == 3 && l.n[best >> 1] > short_direction;
-  const double tried = one ? few_bad_for_one_tried : few_bad, few = one && !alone_ ? few_bad_for_one : tried;
-  spared_ = spared_ || (best && bad[all] < few && bad[all] >= tried);
+  const double tried = one ? few_bad_for_one_tried : few_bad, few = one && !tried_.alone ? few_bad_for_one : tried;
+  tried_.spared = tried_.spared || (best && bad[all] < few && bad[all] >= tried);
   if (!best || bad[all] < few) best = all;
   for (int d = 0; d < 3; ++d) step[d] = best >> d & 1 ? 2 : 1;
   served_badly = bad[best];
@@ -117,7 +117,7 @@ template <class T> int Hierarchy<T>::degree(const Level<T> &l) const
 {
   const int usual = l.served_badly > badly_many ? 4 : l.served_badly > badly_some ? 3 : 2;
   if (params_.degree) return params_.degree;
-  return (int)std::ceil(more_ * (l.star && !l.schur ? usual + usual / 2 : usual) - 0.1);
+  return (int)std::ceil(tried_.more * (l.star && !l.schur ? usual + usual / 2 : usual) - 0.1);
 }
 
 template <class T> void Hierarchy<T>::add_level(const int step[3])
@@ -223,9 +223,9 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
-  chosen_ = !refresh;
+  tried_.chosen = !refresh;
   if (!refresh) {
-    spared_ = false;
+    tried_.spared = false;
     ++setups_;
     finest.star  = !source.box;
     finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
@@ -270,7 +270,9 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
       if (k + 1 == levels_.size()) break;
       plan(k, step);
       same = same && std::equal(step, step + 3, levels_[k].step);
-      if (!same) return build(source, false); // other couplings
+      if (same) continue;
+      tried_ = Tried(); // other couplings
+      return build(source, false);
     }
   }
   if (levels_.back().nodes() > (double)tuning::dense_maximum) {
@@ -308,20 +310,20 @@ template <class T> bool Hierarchy<T>::worth_trying() const
 
 template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
 {
-  if (!refresh) alone_ = false, more_ = 1;
+  if (!refresh) tried_ = Tried();
   Failure failure = build(source, refresh);
-  if (failure.failed || !chosen_) return failure;
+  if (failure.failed || !tried_.chosen) return failure;
   const double fair = kinds_[0].jumps > jumps_some ? fair_rough : fair_smooth;
   const auto   attempt = [&] { return worth_trying() ? try_cycle(fair) : 0; };
-  expected_ = attempt();
-  if (expected_ > fair && spared_) {
-    alone_  = true;
+  tried_.expected = attempt();
+  if (tried_.expected > fair && tried_.spared) {
+    tried_.alone  = true;
     failure = build(source, false);
     if (failure.failed) return failure;
-    expected_ = attempt();
+    tried_.expected = attempt();
   }
-  if (expected_ <= fair) return failure;
-  more_ = std::min(most_more, expected_ / fair);
+  if (tried_.expected <= fair) return failure;
+  tried_.more = std::min(most_more, tried_.expected / fair);
   for (size_t k = 0; k + 1 < levels_.size(); ++k) set_smoother(k);
   return failure;
 }

@@ -21,8 +21,8 @@ template <class T> struct Rough {
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     const ptrdiff_t    e = o + P * (ptrdiff_t)half;
-    unsigned long long z = 1 + (unsigned long long)(2 * t + P) * 0x9E3779B97F4A7C15ull +
-                           (unsigned long long)j * 0xD1B54A32D192ED03ull + (unsigned long long)k * 0x8CB92BA72F3D8DD7ull;
+    unsigned long long z = 1 + (unsigned long long)(2 * t + P) * 0x9E3779B97F4A7C15ull;
+    z += (unsigned long long)j * 0xD1B54A32D192ED03ull + (unsigned long long)k * 0x8CB92BA72F3D8DD7ull;
     for (int r = 0; r < 2; ++r) z = (z ^ (z >> 31)) * 0xBF58476D1CE4E5B9ull;
     b[e] = inverse[e] != 0 ? (T)((double)(z >> 12) / 2251799813685248. - 1) : (T)0;
   }
