@@ -3,6 +3,7 @@ static char help[] = "Sets up and solves one 3D model problem on a DMDA with the
                        towards the sides), checkerboard, random_cell, random_edge, layers, channels, lognormal, spe10, mask, mask_neumann,\n\
                        spheres, spheres_fine, caves, ocean, swapping (-along of a direction that turns), rotated (-angle, -along; 27 points)\n\
   -n <n>, -nx, -ny, -nz  unknowns in each direction (default 65)\n\
+  -closed <0|1,0|1,0|1> directions whose sides nothing flows through (Neumann)\n\
   -rhs <random|smooth> (default random)\n\
   -repeat <k>          timed re-setup + solve pairs (default 3)\n\
   -solvers <k>         k solvers in turn, a line each; their options have the prefixes s0_, s1_, ... (-s1_pc_type pfmg -s1_dm_mat_type hyprestruct)\n\
@@ -404,6 +405,8 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n)
 {
   PetscInt  kind = POISSON, three = 3;
   PetscReal angle = 30;
+  PetscInt  closed[3];
+  PetscBool set;
   char      word[32] = "";
 
   PetscFunctionBeginUser;
@@ -423,9 +426,12 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n)
     p->along[d]   = 1;
     p->neumann[d] = p->kind == NEUMANN || p->kind == MASK_NEUMANN || p->kind == CAVES || p->kind == OCEAN || ((p->kind == SPHERES || p->kind == SPHERES_FINE) && d < 2) ? PETSC_TRUE : PETSC_FALSE;
   }
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-closed", closed, &three, &set));
+  for (int d = 0; set && d < three; d++) p->neumann[d] = closed[d] ? PETSC_TRUE : PETSC_FALSE;
+  three            = 3;
   p->coast_neumann = p->kind == MASK_NEUMANN || p->kind == CAVES || p->kind == OCEAN || p->kind == SPHERES || p->kind == SPHERES_FINE ? PETSC_TRUE : PETSC_FALSE;
   p->alpha         = p->kind == MASK_NEUMANN || p->kind == CAVES ? 1e-5 : p->kind == OCEAN ? 1e-3 : 0;
-  p->singular      = p->kind == NEUMANN || p->kind == PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  p->singular      = p->alpha == 0 && ((p->neumann[0] && p->neumann[1] && p->neumann[2]) || p->kind == PERIODIC) ? PETSC_TRUE : PETSC_FALSE;
   if (p->kind == SPE10) p->along[0] = 1. / 400, p->along[1] = 1. / 100, p->along[2] = 0.1 / 4; /* cells 20 x 10 x 2, kv = 0.1 kh */
   if (p->kind == OCEAN) p->along[2] = 1e4;
   if (p->kind == ROTATED) p->along[1] = 0.1, p->along[2] = 1;

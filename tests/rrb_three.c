@@ -19,7 +19,8 @@ enum {
   CAVES, /* rock that nothing flows into */
   PORES, /* the same, of another shape: one part with many holes */
   BASIN, /* the same: columns of different depth */
-  STRETCHED
+  STRETCHED,
+  WALLS /* random cells; large couplings with the sides */
 };
 static const Problem problems[] = {
   {"Poisson",                  SMOOTH,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 6 },
@@ -40,6 +41,7 @@ static const Problem problems[] = {
   {"closed caves",             CAVES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"pores",                    PORES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"basin",                    BASIN,     {1, 1, 1e3},     PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"rows of large couplings",  WALLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"land with Dirichlet rows", MASK,      {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
 };
 
@@ -48,7 +50,7 @@ static PetscReal Cell(const Problem *p, PetscInt i, PetscInt j, PetscInt k, cons
   const PetscReal x = (PetscReal)(i + 1) / (PetscReal)(n[0] + 1), y = (PetscReal)(j + 1) / (PetscReal)(n[1] + 1), z = (PetscReal)(k + 1) / (PetscReal)(n[2] + 1);
 
   if (p->kind == CHECKER) return ((int)(4 * x) + (int)(4 * y) + (int)(4 * z)) % 2 ? 1e4 : 1;
-  if (p->kind == CELLS) return PetscPowReal(10., 4 * Random(i + 1, j + 1, k + 1, 5) - 2);
+  if (p->kind == CELLS || p->kind == WALLS) return PetscPowReal(10., 4 * Random(i + 1, j + 1, k + 1, 5) - 2);
   if (p->kind == LAYERS) return (int)(7 * z + 0.3 * x) % 2 ? 1e4 : 1;
   return 1;
 }
@@ -111,6 +113,7 @@ static PetscErrorCode Fill(const Problem *p, DM da, const PetscInt n[3], Mat A)
           if (!off || (!p->full && off > 1)) continue;
           for (int d = 0; d < 3; ++d) out = out || (!p->periodic && (to[d] < 0 || to[d] >= n[d])) ? PETSC_TRUE : PETSC_FALSE;
           v = Edge(p, q, to, n) / (PetscReal)off;
+          if (p->kind == WALLS && (Side(q, n) || (!out && Side(to, n)))) v *= 1e5;
           if ((out && p->neumann) || (closed && (out || Land(p, to, n)))) continue;
           value[0] += v;
           if (out || (Land(p, to, n) && i % 2)) continue; /* some rows beside Dirichlet rows couple with them */

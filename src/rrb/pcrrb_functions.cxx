@@ -346,6 +346,9 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
    method the next one begins with that. The choice stays while values change, until a solver needs half as many
    iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
 
+   In three dimensions at most ten steps of CG, where couplings jump or coarsening in all directions does not suit all
+   nodes. Where they predict too many iterations one direction is coarsened alone, or the degree of the smoother grows.
+
 .seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`
 @*/
 PetscErrorCode PCRRBSetTrial(PC pc, PetscBool flg)

@@ -3,6 +3,8 @@
 #include "petsc/krylov.hpp"
 #include "rrb/multigrid/choice.hpp"
 #include "rrb/pcrrb.hpp"
+#include "rrb/pcrrb_three.hpp"
+#include <petsc/private/kspimpl.h>
 
 using tessera::PC_RRB;
 
@@ -21,7 +23,7 @@ PetscReal tessera::DoubtfulIterations(const PC_RRB *r, PetscReal reduction)
 
 // Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG
 // loses its orthogonality.
-PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
+static PetscErrorCode LookAtKSP(PC pc, KSP ksp)
 {
   PC_RRB          *r = (PC_RRB *)pc->data;
   PetscBool        flexible, symmetric;
@@ -36,7 +38,7 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
     PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
   }
   PetscCall(KSPGetType(ksp, &type));
-  if (!r->linear && !StandsRounding(type)) {
+  if (!r->linear && !tessera::StandsRounding(type)) {
     r->linear = PETSC_TRUE;
     if (r->current && r->options.precision == TESSERA_PRECISION_AUTO && r->plan.params.single) {
       PetscCall(PetscInfo(pc,
@@ -49,7 +51,7 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
   }
   if (pc->setupcalled && r->current && !r->failed && r->solves.needed > 0) {
     bool                 another;
-    const PetscErrorCode ierr = CorrectChoiceRRB(pc, r->solves.needed, &another);
+    const PetscErrorCode ierr = tessera::CorrectChoiceRRB(pc, r->solves.needed, &another);
     if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
     PetscCall(ierr);
   }
@@ -81,6 +83,50 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
                       "Warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type "
                       "fcg or rrb, or -pc_rrb_cycle amli\n",
                       type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Conjugate gradients take a matrix for symmetric. Where rows are coupled with Dirichlet rows one way, that of the
+// others is, and they work on it alone if the residual of Dirichlet rows is zero from the beginning, as it is after
+// x += M (b - A x). In the plane Gauss-Seidel leaves next to nothing of it in the rows beside them anyway.
+static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
+{
+  const PC_RRB *data = (const PC_RRB *)pc->data;
+  const int     most_steps = 8;
+  PetscBool     conjugate;
+  PetscReal     norm, most;
+  Vec           r, z;
+
+  PetscFunctionBegin;
+  if (!data->current || data->failed || !data->three || !data->three->one_sided || ksp->transpose_solve)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &conjugate, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG,
+                                      KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPMINRES, KSPSYMMLQ, KSPCR,
+                                      KSPPIPECR, ""));
+  if (!conjugate) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecDuplicate(b, &r));
+  PetscCall(VecDuplicate(b, &z));
+  PetscCall(VecNorm(b, NORM_2, &most));
+  if (ksp->guess_zero) PetscCall(VecSet(x, 0));
+  for (int k = 0; k < most_steps; ++k) { // where couplings are large one step leaves large residuals beside
+    PetscCall(MatMult(pc->mat, x, r));
+    PetscCall(VecAYPX(r, -1, b));
+    PetscCall(VecNorm(r, NORM_2, &norm));
+    if (k && norm <= most) break;
+    PetscCall(PCApply(pc, r, z));
+    PetscCall(VecAXPY(x, 1, z));
+  }
+  PetscCall(VecDestroy(&z));
+  PetscCall(VecDestroy(&r));
+  ksp->guess_zero = PETSC_FALSE; // for this solve
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec b, Vec x)
+{
+  PetscFunctionBegin;
+  PetscCall(LookAtKSP(pc, ksp));
+  PetscCall(SolveDirichletRows(pc, ksp, b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

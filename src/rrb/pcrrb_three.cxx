@@ -150,6 +150,7 @@ static PetscErrorCode MakeThree(PC pc)
   params.levels    = (int)PetscMin(r->options.levels, 1000);
   params.redundant = (long)r->options.redundant;
   params.reduced   = r->schur;
+  params.trial     = r->options.trial == PETSC_TRUE;
   params.strict    = r->options.precision == TESSERA_PRECISION_AUTO;
   TesseraCallCXX(t.solver = rrb::three::make_solver(t.single);
                  t.solver->create(t.exec, t.matrix.comm(), grid.n, grid.periodic, t.matrix.boxes(), params));
@@ -275,6 +276,7 @@ static PetscErrorCode SetUp(PC pc)
   r->report           = OperatorReport();
   r->report.asymmetry = failure.asymmetry;
   r->report.dirichlet = t.report.dirichlet;
+  t.one_sided         = failure.one_sided;
   if (failure.asymmetry > tuning::symmetric)
     PetscCall(
       PetscInfo(pc,
@@ -364,6 +366,9 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
                                        g.step[0] == 2 ? "x" : "", g.step[1] == 2 ? "y" : "", g.step[2] == 2 ? "z" : "",
                                        g.everywhere && f.everywhere != g.everywhere ? "; on every process" : ""));
   }
+  if (t.solver->expected() > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual degree\n",
+                                     t.solver->expected()));
   if (t.solver->parts())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %d loose parts corrected by constants\n", t.solver->parts()));
   if (t.report.dirichlet)

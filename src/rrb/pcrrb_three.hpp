@@ -14,6 +14,7 @@ struct RRBThree {
   Buffer<double>                      planes; // of the matrix, while it is read
   Buffer<uint8_t>                     free;
   bool                                box = false, single = false;
+  bool                                one_sided = false; // other rows are coupled with Dirichlet rows
   VectorView                          x, y;
 };
 

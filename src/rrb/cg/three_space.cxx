@@ -40,6 +40,7 @@ PetscErrorCode ThreeSpace::Begin()
   PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b); }));
   PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
   PetscCall(MatGetNullSpace(A, &nullspace));
+  if (!nullspace) PetscCall(null_.Get(ksp_->pc, &nullspace)); // constants, if they are one
   if (nullspace) { // that of the Schur complement is A's on the black nodes
     PetscBool  constant;
     PetscInt   n;

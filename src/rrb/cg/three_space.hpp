@@ -9,7 +9,10 @@ namespace tessera {
 // eliminated; then the residual at these is zero.
 class ThreeSpace : public Watched {
 public:
-  ThreeSpace(KSP ksp, PC_RRB &pc) : ksp_(ksp), three_(*pc.three), reduced_(*pc.three->solver->reduced()) { }
+  ThreeSpace(KSP ksp, PC_RRB &pc) :
+    ksp_(ksp), null_(pc.null), three_(*pc.three), reduced_(*pc.three->solver->reduced())
+  {
+  }
   PetscErrorCode Start(double *first);
   PetscErrorCode Finish();
   PetscErrorCode Solution(Vec v) override;
@@ -68,6 +71,7 @@ private:
   PetscErrorCode Update(Vec dx); // dx = what the iteration has added to x0
   template <class F> PetscErrorCode Read(Vec v, const F &f);
   KSP                  ksp_;
+  NullSpace           &null_;
   RRBThree            &three_;
   rrb::three::Reduced &reduced_;
   bool                 begun_ = false;

@@ -77,17 +77,6 @@ struct Step {
   }
 };
 
-template <class A, class B> struct Dot {
-  const A *a;
-  const B *b;
-  int      half;
-  template <int P> HD double at(int, ptrdiff_t o) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    return (double)a[e] * (double)b[e];
-  }
-};
-
 // y = s y + c x
 template <class V> struct Combine {
   const double *x;
@@ -113,10 +102,6 @@ struct LoadNull {
   }
 };
 
-template <class T, class A, class B> double dot(const Level<T> &l, int colour, const A *a, const B *b)
-{
-  return box::sum_colour(l.exec, l.layout, l.own, colour, Dot<A, B>{a, b, l.layout.half});
-}
 template <class T, class Kernel> void on_black(const Level<T> &l, const Kernel &kernel)
 {
   box::for_colour(l.exec, l.layout, l.own, black, kernel);
@@ -200,6 +185,10 @@ template <class T> void BlackSystem<T>::add_null(const double *v)
 template <class T> double BlackSystem<T>::precondition()
 {
   Level<T> &l = h_.first();
+  for (Buffer<double> &u : null_) { // the preconditioner would make large what rounding leaves of it
+    const double c = sum(dot(l, black, u.data(), r_.data()));
+    on_black(l, Combine<double>{u.data(), r_.data(), -c, 1, l.layout.half});
+  }
   on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
                            l.layout.half});
   h_.run_cycle(!h_.corrects_parts());

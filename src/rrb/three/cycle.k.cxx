@@ -69,6 +69,21 @@ template <class T> void find_residual(Level<T> &l)
   l.halo.exchange(l.r.data());
 }
 
+namespace {
+
+template <class T> struct Keep {
+  T *q;
+  HD void operator()(ptrdiff_t e, T product) const { q[e] = product; }
+};
+
+} // namespace
+
+template <class T> void multiply(Level<T> &l, T *v, T *q)
+{
+  l.halo.exchange(v);
+  each_row(l, v, Keep<T>{q});
+}
+
 template <class T> void Hierarchy<T>::down(int k, multigrid::Visit visit)
 {
   Level<T> &l = levels_[(size_t)k];
@@ -161,6 +176,7 @@ template <class T> void Hierarchy<T>::apply(const double *x, double *y)
 }
 
 #define INSTANTIATE(T) \
+  template void multiply(Level<T> &, T *, T *); \
   template void Hierarchy<T>::down(int, multigrid::Visit); \
   template void Hierarchy<T>::up(int, multigrid::Visit); \
   template void Hierarchy<T>::solve(); \

@@ -27,11 +27,13 @@ template <class T, class F> void with_operator(const Level<T> &l, const F &f)
 
 // --- operator.k.cxx ---
 struct Differences {
-  double  difference = 0, diagonal = 0; // largest |a_ij - a_ji| and diagonal entry
+  // largest |a_ij - a_ji| and diagonal entry, and coupling of another row with a Dirichlet row
+  double  difference = 0, diagonal = 0, one_sided = 0;
   HD void join(const Differences &o)
   {
     if (o.difference > difference) difference = o.difference;
     if (o.diagonal > diagonal) diagonal = o.diagonal;
+    if (o.one_sided > one_sided) one_sided = o.one_sided;
   }
 };
 // The operator of the finest grid, and how it differs from its transpose: two results, which are to be joined.
@@ -75,8 +77,18 @@ template <class T> void set_red(Level<T> &l, T *v); // v_r = -D_r^-1 A_rb v_b
 // begun: l.z is the first step's already.
 template <class T> void smooth(Level<T> &l, bool from_zero, bool begun);
 template <class T> void find_residual(Level<T> &l);  // l.r = b - A x
+template <class T> void multiply(Level<T> &l, T *v, T *q); // q = A v, of a Schur complement at the black nodes
 
 template <class T> class BlackSystem; // black.hpp
+
+// What the trial has shown.
+struct Tried {
+  bool   alone    = false; // one direction may be coarsened alone wherever that serves more nodes,
+  bool   spared   = false; // and was not for fear of many coarse nodes
+  bool   chosen   = false; // the last setup has chosen the grids
+  double more     = 1;     // what degrees are multiplied by
+  double expected = 0;     // iterations for 1e-6
+};
 
 template <class T> class Hierarchy : public Solver {
 public:
@@ -90,6 +102,7 @@ public:
   size_t                  bytes() const override;
   double                  flops() const override;
   Cycle                   cycle() const override { return cycle_; }
+  double                  expected() const override { return tried_.expected; }
   int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
   Reduced                *reduced() override;
@@ -114,12 +127,16 @@ public:
   void accelerate(int) { }
 
 private:
+  Failure build(const Source &source, bool refresh);
+  bool    worth_trying() const;
+  double  try_cycle(double most); // trial.k.cxx
   void    add_level(const int step[3]);
   bool    fits(Failure &failure);
   bool    look(size_t k, Failure &failure);
   bool    plan(size_t k, int step[3]);
-  bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
+  bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly);
   int     degree(const Level<T> &l) const;
+  void    set_smoother(size_t k);
   void                      invert(Failure &failure);
   void                      name_pivot(Failure &failure) const;
   void    load(const double *x);
@@ -129,6 +146,7 @@ private:
   Comm                     comm_;
   Params                   params_;
   Cycle                    cycle_ = Cycle::v;
+  Tried                    tried_;
   std::vector<Level<T>>    levels_;
   std::vector<Kinds>       kinds_;
   Buffer<Counts>           found_;       // two of each level

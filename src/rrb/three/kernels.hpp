@@ -118,6 +118,22 @@ template <class T> struct Subtract {
   HD T           operator()(ptrdiff_t e, T product) const { return b[e] = free[e] ? b[e] - product : 0; }
 };
 
+// Over the own nodes of a color, of this process.
+template <class A, class B> struct Dot {
+  const A *a;
+  const B *b;
+  int      half;
+  template <int P> HD double at(int, ptrdiff_t o) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    return (double)a[e] * (double)b[e];
+  }
+};
+template <class T, class A, class B> double dot(const Level<T> &l, int colour, const A *a, const B *b)
+{
+  return box::sum_colour(l.exec, l.layout, l.own, colour, Dot<A, B>{a, b, l.layout.half});
+}
+
 inline Box3 widened(const Box3 &own, bool more)
 {
   Box3 b = own;

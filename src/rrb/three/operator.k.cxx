@@ -22,7 +22,7 @@ template <class T, bool Full> struct Compress {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const double    d = from[box::plane_of<3, Full>(0, 0, 0) * plane + e];
     const bool      in = free[e];
-    double          difference = 0;
+    double          difference = 0, one_sided = 0;
     a[e] = (T)d;
     box::unroll3<0, count>([&](auto m) {
       constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
@@ -33,9 +33,10 @@ template <class T, bool Full> struct Compress {
       const double sum = (in ? u : 0) + (free[q] ? v : 0);
       a[(M + 1) * plane + e] = (T)(both ? 0.5 * sum : sum);
       difference             = both && apart > difference ? apart : difference;
+      one_sided              = !both && fabs(sum) > one_sided ? fabs(sum) : one_sided;
     });
     Differences here;
-    here.difference = difference, here.diagonal = in ? d : 0;
+    here.difference = difference, here.diagonal = in ? d : 0, here.one_sided = one_sided;
     largest.join(here);
   }
 };
@@ -194,8 +195,9 @@ template <class T>
 void report_differences(const Level<T> &l, const Comm &comm, const Buffer<Differences> &result, Failure &report)
 {
   const Differences d      = box::joined(result);
-  double            largest[2] = {d.difference, d.diagonal};
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, largest, 2, MPI_DOUBLE, MPI_MAX, comm);
+  double            largest[3] = {d.difference, d.diagonal, d.one_sided};
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, largest, 3, MPI_DOUBLE, MPI_MAX, comm);
+  report.one_sided = largest[2] > 0;
   report.largest   = largest[1];
   report.asymmetry = largest[1] > 0 ? largest[0] / largest[1] : 0;
 }

@@ -15,6 +15,11 @@ constexpr double exact_nodes = 200; // a grid of at most so many is solved exact
 constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6;
 // Shares of nodes served badly from which the smoother's degree is 3 and 4 in place of 2.
 constexpr double badly_some = 0.05, badly_many = 0.3;
+// The same where the trial has shown that coarsening in all directions does not do.
+constexpr double few_bad_for_one_tried = 0.1;
+// Iterations that are fair where couplings are smooth, and where they jump; if the trial expects more the degree grows,
+// as iterations fall in proportion to it, up to so many times.
+constexpr double fair_smooth = 5.8, fair_rough = 14, most_more = 4;
 // Nodes beside jumps or holes from which on it is a W-cycle. Coarse grids know less of these than of anything else,
 // and a second visit of the second one and all after it costs a few per cent of the first grid's work.
 constexpr double jumps_some = 0.002;
@@ -82,7 +87,7 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
 // Directions to coarsen: the most whose strong directions are right for all but a few of the nodes that all
 // directions would serve badly. False where there is none.
 template <class T>
-bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const
+bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly)
 {
   int    all = 0, best = 0;
   double bad[8];
@@ -98,7 +103,9 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
         (bits(c) > bits(best) || (bits(c) == bits(best) && bad[c] < bad[best])))
       best = c;
   const bool one = bits(best) == 1 && bits(all) == 3 && l.n[best >> 1] > short_direction;
-  if (!best || bad[all] < (one ? few_bad_for_one : few_bad)) best = all;
+  const double tried = one ? few_bad_for_one_tried : few_bad, few = one && !tried_.alone ? few_bad_for_one : tried;
+  tried_.spared = tried_.spared || (best && bad[all] < few && bad[all] >= tried);
+  if (!best || bad[all] < few) best = all;
   for (int d = 0; d < 3; ++d) step[d] = best >> d & 1 ? 2 : 1;
   served_badly = bad[best];
   return best;
@@ -109,7 +116,8 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
 template <class T> int Hierarchy<T>::degree(const Level<T> &l) const
 {
   const int usual = l.served_badly > badly_many ? 4 : l.served_badly > badly_some ? 3 : 2;
-  return params_.degree ? params_.degree : l.star && !l.schur ? usual + usual / 2 : usual;
+  if (params_.degree) return params_.degree;
+  return (int)std::ceil(tried_.more * (l.star && !l.schur ? usual + usual / 2 : usual) - 0.1);
 }
 
 template <class T> void Hierarchy<T>::add_level(const int step[3])
@@ -193,23 +201,31 @@ template <class T> bool Hierarchy<T>::look(size_t k, Failure &failure)
   return !failure.failed;
 }
 
+template <class T> void Hierarchy<T>::set_smoother(size_t k)
+{
+  Level<T>  &l      = levels_[k];
+  const int  before = l.degree;
+  l.degree = degree(l);
+  if (l.degree != before) ++setups_;
+  l.smoother.setup(false, l.degree, 1);
+}
+
 // The directions that level k is coarsened in, and its smoother.
 template <class T> bool Hierarchy<T>::plan(size_t k, int step[3])
 {
   Level<T>  &l   = levels_[k];
   const bool any = choose(kinds_[k], l, step, l.served_badly);
-  const int before = l.degree;
-  l.degree = degree(l);
-  if (l.degree != before) ++setups_;
-  l.smoother.setup(false, l.degree, 1);
+  set_smoother(k);
   return any;
 }
 
-template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
+template <class T> Failure Hierarchy<T>::build(const Source &source, bool refresh)
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
+  tried_.chosen = !refresh;
   if (!refresh) {
+    tried_.spared = false;
     ++setups_;
     finest.star  = !source.box;
     finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
@@ -218,7 +234,7 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
     allocate(finest);
     free_.resize(Extent{finest.layout.size(), exec_.space});
     levels_.erase(levels_.begin() + 1, levels_.end());
-      boxes_  = finest_boxes_;
+    boxes_  = finest_boxes_;
     places_ = Buffer<ptrdiff_t>();
   }
   kinds_.clear();
@@ -254,7 +270,9 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
       if (k + 1 == levels_.size()) break;
       plan(k, step);
       same = same && std::equal(step, step + 3, levels_[k].step);
-      if (!same) return setup(source, false); // other couplings
+      if (same) continue;
+      tried_ = Tried(); // other couplings
+      return build(source, false);
     }
   }
   if (levels_.back().nodes() > (double)tuning::dense_maximum) {
@@ -275,6 +293,38 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
   if (!params_.reduced || !finest.schur) black_.reset();
   else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
   if (black_) black_->setup(source, comm_);
+  return failure;
+}
+
+// Not where all nodes are served well by coarsening in all directions and nothing jumps, nor where choices are given.
+template <class T> bool Hierarchy<T>::worth_trying() const
+{
+  bool any = kinds_[0].jumps > jumps_some;
+  for (size_t k = 0; k + 1 < levels_.size(); ++k) {
+    const Level<T> &l = levels_[k];
+    any = any || l.served_badly > badly_some;
+    for (int d = 0; d < 3; ++d) any = any || (l.n[d] > short_direction && l.step[d] == 1);
+  }
+  return any && params_.trial && !params_.degree && params_.cycle == Cycle::automatic && levels_.size() > 1;
+}
+
+template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
+{
+  if (!refresh) tried_ = Tried();
+  Failure failure = build(source, refresh);
+  if (failure.failed || !tried_.chosen) return failure;
+  const double fair = kinds_[0].jumps > jumps_some ? fair_rough : fair_smooth;
+  const auto   attempt = [&] { return worth_trying() ? try_cycle(fair) : 0; };
+  tried_.expected = attempt();
+  if (tried_.expected > fair && tried_.spared) {
+    tried_.alone  = true;
+    failure = build(source, false);
+    if (failure.failed) return failure;
+    tried_.expected = attempt();
+  }
+  if (tried_.expected <= fair) return failure;
+  tried_.more = std::min(most_more, tried_.expected / fair);
+  for (size_t k = 0; k + 1 < levels_.size(); ++k) set_smoother(k);
   return failure;
 }
 

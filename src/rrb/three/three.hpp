@@ -28,6 +28,7 @@ struct Params {
   int   levels    = 0;                // grids at most; 0: until few nodes remain
   long  redundant = 0;                // the first grid of at most so many nodes goes to every process; 0: automatic
   bool  reduced   = false;            // the system of the black nodes is asked for
+  bool  trial     = true;             // a first setup tries its choice, unless cycle or degree are given
   bool  strict    = false;            // single precision is refused where double is likely to do much better
 };
 
@@ -75,6 +76,7 @@ struct Failure {
   double exact     = 0;                 // nodes of the last grid, where they are too many
   double asymmetry = 0;                 // largest |a_ij - a_ji|, relative to the largest diagonal entry
   double largest   = 0;                 // diagonal entry
+  bool   one_sided = false;             // other rows are coupled with Dirichlet rows
 };
 
 // What the setup has made of a grid.
@@ -97,7 +99,7 @@ public:
   virtual void   begin(const double *b) = 0;
   // One more vector of the operator's null space, in natural order; nullptr: the constants.
   virtual void   add_null(const double *v) = 0;
-  virtual double precondition() = 0;          // z = M r, orthogonal to the null vectors; r'z
+  virtual double precondition() = 0;          // z = M r, both orthogonal to the null vectors; r'z
   virtual double norm2() = 0;                 // z'z, with the red nodes' values that belong to z
   virtual void   direction(double beta) = 0;  // p = z + beta p
   virtual double multiply() = 0;              // q = S p; p'q
@@ -119,6 +121,7 @@ public:
   virtual size_t                  bytes() const = 0;
   virtual double                  flops() const = 0; // of an application, of this process
   virtual Cycle                   cycle() const = 0;
+  virtual double                  expected() const = 0; // iterations for 1e-6, by the trial; 0: there was none
   virtual int                     parts() const = 0; // that hang loose
   virtual const Grid3            &finest() const = 0; // a Source is on its layout
   // nullptr where it was not asked for, or red nodes are not eliminated
