@@ -219,7 +219,7 @@ template <class T> double BlackSystem<T>::multiply()
   const KeepProduct end{h_.free(), p_.data(), q_.data()};
   l.halo.exchange(p_.data());
   box::for_colour(l.exec, l.layout, widened(l.own, !l.halo.empty()), red,
-                  Eliminate<double, box::star_forward>{matrix(), diagonal(), nullptr, p_.data()});
+                  Eliminate<double, box::star_forward, true>{matrix(), diagonal(), nullptr, p_.data()});
   return sum(box::sum_colour(l.exec, l.layout, l.own, black, Multiply{matrix(), end}));
 }
 
@@ -236,7 +236,7 @@ template <class T> void BlackSystem<T>::solution(const double *b, double *y)
   const auto a = matrix();
   l.halo.exchange(x_.data());
   box::for_colour(l.exec, l.layout, l.own, red,
-                  Eliminate<double, box::star_forward>{a, diagonal(), r_.data(), x_.data()});
+                  Eliminate<double, box::star_forward, false>{a, diagonal(), r_.data(), x_.data()});
   for_natural(l, Store<double>{x_.data(), a.a, l.own, h_.free(), b, y, l.layout.half});
 }
 

@@ -49,7 +49,7 @@ template <class T> struct Smoothed {
 template <class T> void set_red(Level<T> &l, T *v)
 {
   box::for_colour(l.exec, l.layout, widened(l.own, !l.halo.empty()), red,
-                  Eliminate<T, box::star_forward>{view<box::star_forward>(l), l.diagonal.data(), nullptr, v});
+                  Eliminate<T, box::star_forward, true>{view<box::star_forward>(l), l.diagonal.data(), nullptr, v});
 }
 
 template <class T> void smooth(Level<T> &l, bool from_zero, bool begun)
@@ -135,7 +135,7 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
   if (l.schur) {
     l.halo.exchange(l.x.data());
     box::for_colour(exec_, l.layout, l.own, red,
-                    Eliminate<T, box::star_forward>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
+                    Eliminate<T, box::star_forward, false>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
                                                     l.x.data()});
   }
   for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free(), from, to, l.layout.half});
