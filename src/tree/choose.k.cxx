@@ -100,7 +100,7 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps
 // numbers, but on a device for many more launches of kernels on small grids: there it must be asked for.
 template <class T> void Hierarchy<T>::choose_cycle()
 {
-  constexpr double slow = 0.3, twice = 0.4, largest_weight = 1.7;
+  constexpr double slow = 0.3, twice = 0.4, twice_on_first = 0.5, largest_weight = 1.7;
   constexpr int    steps_of_trial = 8, steps = 5; // a weight needs fewer
   amli_ = false;
   for (Level<T> &l : levels_) l.amli_weight = 0;
@@ -111,9 +111,10 @@ template <class T> void Hierarchy<T>::choose_cycle()
   } else if (params_.cycle != Cycle::amli) return;
   amli_ = true;
   std::array<double, 2> bounds = {1, 1};
-  for (int l = last() - 1; l > 0; --l) { // with cycles that are chosen already; the largest grid takes those of the next
-    if (l > 1 || last() == 2) bounds = spectrum(l, steps);
-    if (bounds[0] >= twice) continue;
+  for (int l = last() - 1; l > 0; --l) { // with cycles that are chosen already
+    const bool measured = l > 1 || last() == 2; // the largest grid has slightly lower bounds than the next
+    if (measured) bounds = spectrum(l, steps);
+    if (bounds[0] >= (measured ? twice : twice_on_first)) continue;
     Level<T> &level   = levels_[(size_t)l];
     level.amli_weight = std::min(2 / (bounds[0] + std::max(bounds[1], 1.)), largest_weight);
     if (level.work.first.size() < level.work.b.size()) level.work.first = make<T>(level.work.b.size());

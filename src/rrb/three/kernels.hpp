@@ -16,8 +16,8 @@ template <class T, int F, class End> struct Product27 {
   }
 };
 
-// v = d (from - A v of the other colour). Zero: from is zero, and nowhere. A condition in the loop would become a masked
-// load, which at the address zero takes a hundred times as long as any other.
+// v = d (from - A v of the other colour). Zero: from is zero, and nowhere. A condition in the loop would become a
+// masked load, which at the address zero takes a hundred times as long as any other.
 template <class T, int F, bool Zero> struct Eliminate {
   box::Symmetric3<T, F> s;
   const T              *diagonal, *from;
