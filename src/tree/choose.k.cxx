@@ -96,8 +96,8 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps
 
 // A V-cycle loses much of what coarse grids know of a body that is thin and bends, or of a comb, whose parts meet far
 // away: the least eigenvalue from the second coarse grid down is below 0.3 there, and above in most other problems. An
-// AMLI-cycle takes two cycles from each coarse grid down where one leaves such an eigenvalue. It asks for few more
-// numbers, but on a device for many more launches of kernels on small grids: there it must be asked for.
+// AMLI-cycle takes two cycles on each coarse grid whose least eigenvalue is low. On the host that is little more
+// work; on a device it is many more launches of kernels on small grids, so there it must be asked for.
 template <class T> void Hierarchy<T>::choose_cycle()
 {
   constexpr double slow = 0.3, twice = 0.4, twice_on_first = 0.5, largest_weight = 1.7;

@@ -89,9 +89,9 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
           });
         });
   }
-  // The error is multiplied by (I - w B A)^2 where B is a cycle from this level down: the polynomial of degree two that
-  // is least over an interval of eigenvalues of B A among those from 0 to 1 there, so that the next cycle up stays
-  // symmetric and contracts.
+  // The error is multiplied by (I - w B A)^2, where B is a cycle from this level down. Of the polynomials of degree two
+  // with values from 0 to 1 on the eigenvalues of B A this has the least maximum. As no value is negative, the cycle
+  // from the next finer level stays symmetric and positive.
   void two_cycles(int l)
   {
     Level<T>        &of = level(l);
