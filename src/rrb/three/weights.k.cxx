@@ -12,6 +12,9 @@ namespace {
 
 constexpr double sideways = 0.01; // a direction with less than this share of the diagonal ties nothing
 constexpr double some     = 0.05;
+// Where negative couplings exceed the positive ones by less than this share of them all, weights would be many times 1,
+// and coarse operators many times the finest one: the positive ones do not count there.
+constexpr double cancelled = 0.2;
 
 // Once a setup: the row and its neighbours' weights are read, up to 8 numbers are written. Pass: the number of
 // directions in which a node is between coarse ones; 1 has the coarse nodes as well.
@@ -119,24 +122,38 @@ template <class T, int F, int Pass> struct Weigh {
     for (int y = 0; y < corners; ++y) v[y] = y == best;
   }
 
+  // What the couplings around c[N / 2] tie a node with. Where they cancel the positive ones become zero.
+  template <int N> HD static double tie(double (&c)[N])
+  {
+    double ties = 0, size = 0;
+    box::unroll3<0, N>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if (n != N / 2) ties -= c[n], size += fabs(c[n]);
+    });
+    if (ties >= cancelled * size) return ties;
+    ties = 0;
+    box::unroll3<0, N>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if (n != N / 2) ties += positive(-c[n]), c[n] = -positive(-c[n]);
+    });
+    return ties;
+  }
+
   // d, f: the directions
   template <int P, int d, int f> HD void face(ptrdiff_t o, const int *q, const double (&a)[27], double sum) const
   {
-    double    c[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, others = 0, v[4], total = 0;
+    double c[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0}, v[4], total = 0;
     box::unroll3<0, 27>([&](auto number) {
       constexpr int n = decltype(number)::value;
-      c[along(n, f) + 1][along(n, d) + 1] += a[n];
+      c[3 * along(n, f) + along(n, d) + 4] += a[n];
     });
-    for (int y = 0; y < 3; ++y)
-      for (int x = 0; x < 3; ++x)
-        if (x != 1 || y != 1) others -= c[y][x];
-    const double diagonal = others + positive(sum);
-    const bool   tied = others > 1e-8 * a[13] && others > some * sum;
+    const double ties = tie(c), diagonal = ties + positive(sum);
+    const bool   tied = ties > 1e-8 * a[13] && ties > some * sum;
     box::unroll3<0, 4>([&](auto corner) {
       constexpr int y = decltype(corner)::value, m = y & 1, n = y >> 1;
       const bool in = has(q, d, 2 * m - 1) && has(q, f, 2 * n - 1);
-      const double z = c[2 * n][2 * m] + c[1][2 * m] * (double)w[(n << f) * s.plane + to<P>(o, d, 2 * m - 1)] +
-                       c[2 * n][1] * (double)w[(m << d) * s.plane + to<P>(o, f, 2 * n - 1)];
+      const double z = c[6 * n + 2 * m] + c[3 + 2 * m] * (double)w[(n << f) * s.plane + to<P>(o, d, 2 * m - 1)] +
+                       c[6 * n + 1] * (double)w[(m << d) * s.plane + to<P>(o, f, 2 * n - 1)];
       v[y] = in && tied ? -z / diagonal : 0;
       total += v[y];
     });
@@ -152,9 +169,10 @@ template <class T, int F, int Pass> struct Weigh {
     for (int y = 0; y < 4; ++y) w[((y & 1) << d | (y >> 1) << f) * s.plane + e] = cut(v[y]);
   }
 
-  template <int P> HD void centre(ptrdiff_t o, const int *q, const double (&a)[27], double sum) const
+  template <int P> HD void centre(ptrdiff_t o, const int *q, double (&a)[27], double sum) const
   {
-    double v[8], total = 0;
+    double       v[8], total = 0;
+    const double diagonal = tie(a) + positive(sum);
     box::unroll3<0, 8>([&](auto corner) {
       constexpr int y = decltype(corner)::value, X = 2 * (y & 1) - 1, Y = 2 * (y >> 1 & 1) - 1, Z = 2 * (y >> 2) - 1;
       double        u = 0;
@@ -165,7 +183,7 @@ template <class T, int F, int Pass> struct Weigh {
         if (!stored(x, yy, zz)) return;
         u += a[13 + x + 3 * yy + 9 * zz] * (double)w[(y & ~m) * s.plane + to<P>(o, x, yy, zz)];
       });
-      v[y] = -u / a[13];
+      v[y] = -u / diagonal;
       total += v[y];
     });
     if (sum < tuning::tied_sideways * a[13] && !(total > some))
