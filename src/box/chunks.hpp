@@ -128,7 +128,18 @@ void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, c
   forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
 }
 
-// The sum of kernel.at<P>(t, o) over the nodes of a colour.
+// The sum of kernel.at<P>(t, o) at the places [t0, t1) of a half row, on the host.
+template <int P, class Kernel>
+TESSERA_ALONE double sum_at_places(ptrdiff_t o, int t0, int t1, const Kernel &kernel)
+{
+  const Kernel own = kernel;
+  double       sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int t = t0; t < t1; ++t) sum += own.template at<P>(t, o + t);
+  return sum;
+}
+
+// The same over the nodes of a colour.
 template <class Kernel> struct SumOnColour {
   Layout3 layout;
   Rows    rows;
@@ -146,12 +157,30 @@ template <class Kernel> struct SumOnColour {
     return (colour + j + k) & 1 ? run<1>(t, j, k) : run<0>(t, j, k);
   }
 };
+// A half row of the colour, a loop without a test.
+template <class Kernel> struct SumOnColourRows {
+  SumOnColour<Kernel> on;
+  HD double           operator()(int, int r) const
+  {
+#ifndef __CUDA_ARCH__
+    int j, k;
+    on.rows.get(r, j, k);
+    const int       p = (on.colour + j + k) & 1, t0 = half_begin(on.lo, p), t1 = half_begin(on.hi, p);
+    const ptrdiff_t o = on.layout.row(j, k);
+    return p ? sum_at_places<1>(o, t0, t1, on.kernel) : sum_at_places<0>(o, t0, t1, on.kernel);
+#else
+    return (double)r;
+#endif
+  }
+};
 template <class Kernel>
 double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
 {
   const Rows rows = all_rows(b);
   const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
-  return forall_sum(exec, box, SumOnColour<Kernel>{l, rows, colour, b.lo[0], b.hi[0], kernel});
+  const SumOnColour<Kernel> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
+  if (chunk_of(exec) > 1) return forall_sum(exec, {0, b.empty() ? 0 : 1, 0, box.y1}, SumOnColourRows<Kernel>{on});
+  return forall_sum(exec, box, on);
 }
 
 } // namespace tessera::box

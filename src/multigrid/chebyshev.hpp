@@ -13,10 +13,11 @@ namespace tessera::multigrid {
 template <class Level, class = void> struct HasBlocks : std::false_type { };
 template <class Level>
 struct HasBlocks<Level, std::void_t<decltype(std::declval<Level &>().blocks)>> : std::true_type { };
-template <class Level> bool has_blocks(const Level &level)
+// A bool, or a constant where levels have none.
+template <class Level> auto has_blocks(const Level &level)
 {
-  if constexpr (HasBlocks<Level>::value) return level.blocks.any;
-  else return false;
+  if constexpr (HasBlocks<Level>::value) return (bool)level.blocks.any;
+  else return std::false_type();
 }
 
 // From x = 0: z = c D^-1 r. Per unknown 3 numbers, and no matrix.
@@ -42,13 +43,15 @@ template <class T, class V> struct First {
   }
 };
 // r = from - A z, w = m z + c D^-1 r, x = (add ? x : 0) + before z + now w. last: w is not needed any more, and r only
-// where it is kept.
-template <class T, class V> struct Next {
+// where it is kept. Add, Last and Keep: bool, or a constant, without which the host's compiler makes no vectors.
+template <class T, class V, class Add, class Last, class Keep> struct Next {
   const T *inverse;
   const V *z, *from;
   V       *r, *w, *x;
   T        m, c, before, now;
-  bool     add, last, keep;
+  Add      add;
+  Last     last;
+  Keep     keep;
   __attribute__((always_inline)) HD V operator()(ptrdiff_t q, V product) const
   {
     const V s = from[q] - product, v = m * z[q] + c * inverse[q] * s;
@@ -58,6 +61,15 @@ template <class T, class V> struct Next {
     return r[q] = s;
   }
 };
+// f(a, b), as constants where they are asked for
+template <bool Constant, class F> void with_flags(bool a, bool b, const F &f)
+{
+  using Yes = std::true_type;
+  using No  = std::false_type;
+  if constexpr (!Constant) f(a, b);
+  else if (a) b ? f(Yes(), Yes()) : f(Yes(), No());
+  else b ? f(No(), Yes()) : f(No(), No());
+}
 template <class T, class V> struct Axpy {
   const V *z;
   V       *x;
@@ -103,7 +115,8 @@ public:
     using V = std::remove_pointer_t<decltype(of.z)>;
     const T *inverse = level.inverse.data();
     V       *z = of.z, *w = of.w;
-    const bool blocks = has_blocks(level);
+    const auto blocks = has_blocks(level);
+    using Keep = std::remove_const_t<decltype(blocks)>;
     const auto add    = [&](const V *r, double c, V *to, V *x, double weight) {
       if constexpr (HasBlocks<Level>::value)
         if (blocks) level.blocks.add(level, r, (T)c, to, x, (T)weight);
@@ -122,8 +135,10 @@ public:
                    now = jacobi_ ? 1 : weight_of_step(degree_, s);
       const V *from = s == 1 && from_zero ? of.b : of.r;
       level.halo(z);
-      level.each_row(z, Next<T, V>{inverse, z, from, of.r, w, of.x, (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1,
-                                   s == degree_ - 1, blocks});
+      with_flags<!HasBlocks<Level>::value>(!from_zero || s > 1, s == degree_ - 1, [&](auto sum, auto last) {
+        level.each_row(z, Next<T, V, decltype(sum), decltype(last), Keep>{inverse, z, from, of.r, w, of.x, (T)m, (T)c,
+                                                                          (T)before, (T)now, sum, last, blocks});
+      });
       add(of.r, c, s == degree_ - 1 ? nullptr : w, of.x, now);
       std::swap(z, w);
       before = 0;

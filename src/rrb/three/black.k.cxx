@@ -43,12 +43,12 @@ template <class T> struct Direct {
 
 // q = S p, zero in Dirichlet rows; p'q
 struct KeepProduct {
-  const uint8_t *free; // or nullptr
+  const uint8_t *free;
   const double  *p;
   double        *q;
   HD double      operator()(ptrdiff_t e, double product) const
   {
-    const double v = !free || free[e] ? product : 0;
+    const double v = free[e] ? product : 0;
     q[e] = v;
     return v * p[e];
   }
@@ -151,7 +151,7 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
 template <class T> void BlackSystem<T>::begin(const double *b)
 {
   Level<T>            &l    = h_.first();
-  const uint8_t *const free = h_.free();
+  const uint8_t *const free = h_.free_among_dirichlet();
   const auto           a    = matrix();
   null_.clear();
   x_.zero();
@@ -164,7 +164,7 @@ template <class T> void BlackSystem<T>::begin(const double *b)
     x_.zero();
   }
   l.halo.exchange(r_.data());
-  on_black(l, ReduceRight<double, box::star_forward>{a, diagonal(), r_.data(), r_.data(), free});
+  on_black(l, ReduceRight<double, box::star_forward>{a, diagonal(), r_.data(), r_.data(), h_.free()});
 }
 
 template <class T> void BlackSystem<T>::add_null(const double *v)
@@ -237,7 +237,7 @@ template <class T> void BlackSystem<T>::solution(const double *b, double *y)
   l.halo.exchange(x_.data());
   box::for_colour(l.exec, l.layout, l.own, red,
                   Eliminate<double, box::star_forward, false>{a, diagonal(), r_.data(), x_.data()});
-  for_natural(l, Store<double>{x_.data(), a.a, l.own, h_.free(), b, y, l.layout.half});
+  for_natural(l, Store<double>{x_.data(), a.a, l.own, h_.free_among_dirichlet(), b, y, l.layout.half});
 }
 
 template <class T> size_t BlackSystem<T>::bytes() const

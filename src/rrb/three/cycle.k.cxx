@@ -112,7 +112,7 @@ template <class T> void Hierarchy<T>::solve()
 template <class T> void Hierarchy<T>::load(const double *from)
 {
   Level<T>            &l = levels_[0];
-  const uint8_t *const free = this->free();
+  const uint8_t *const free = free_among_dirichlet();
   for_natural(l, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
   if (free) {
     l.halo.exchange(l.x.data());
@@ -126,7 +126,7 @@ template <class T> void Hierarchy<T>::load(const double *from)
   l.halo.exchange(l.b.data());
   box::for_colour(exec_, l.layout, l.own, black,
                   ReduceRight<T, box::star_forward>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
-                                                    l.b.data()});
+                                                    l.b.data(), this->free()});
 }
 
 template <class T> void Hierarchy<T>::store(const double *from, double *to)
@@ -138,7 +138,7 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
                     Eliminate<T, box::star_forward, false>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
                                                     l.x.data()});
   }
-  for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free(), from, to, l.layout.half});
+  for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free_among_dirichlet(), from, to, l.layout.half});
 }
 
 // Constants on loose parts before and after the cycle.

@@ -109,7 +109,8 @@ public:
 
   // For the system of the black nodes.
   Level<T>      &first() { return levels_[0]; }
-  const uint8_t *free() const { return dirichlet_ ? free_.data() : nullptr; }
+  const uint8_t *free() const { return free_.data(); }
+  const uint8_t *free_among_dirichlet() const { return dirichlet_ ? free_.data() : nullptr; } // nullptr: all are
   bool           corrects_parts() const { return !parts_.empty(); }
   void           run_cycle(bool begun); // levels_[0].x from levels_[0].b
 

@@ -36,18 +36,18 @@ template <class T> struct Residual {
   HD T     operator()(ptrdiff_t e, T product) const { return r[e] = b[e] - product; }
 };
 
-// b_b - A_br D_r^-1 b_r, zero in Dirichlet rows where they are given
+// b_b - A_br D_r^-1 b_r, zero in Dirichlet rows
 template <class T, int F> struct ReduceRight {
   box::Symmetric3<T, F> s;
   const T              *diagonal, *b;
   T                    *to;
-  const uint8_t           *free = nullptr;
+  const uint8_t        *free;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     T               sum = b[e];
     s.template each<P>(o, [&](T a, ptrdiff_t q) { sum -= a * (diagonal[q] * b[q]); });
-    to[e] = !free || free[e] ? sum : 0;
+    to[e] = free[e] ? sum : 0;
   }
 };
 

@@ -87,9 +87,11 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
     double       sum[across][W];
     T            positive[2 * reach + 1][W];
     for (int x = 0; x < across; ++x)
-      for (int v = 0; v < W; ++v) sum[x][v] = 0;
+#pragma omp simd
+        for (int v = 0; v < W; ++v) sum[x][v] = 0;
     for (int x = 0; x < 2 * reach + 1; ++x)
-      for (int v = 0; v < W; ++v) positive[x][v] = 0;
+#pragma omp simd
+        for (int v = 0; v < W; ++v) positive[x][v] = 0;
     for (int z = z0; z <= z1; ++z)
       for (int y = y0; y <= y1; ++y) {
         if (star && y != hy && z != hz) continue;
@@ -98,24 +100,29 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
           constexpr int  x = decltype(number)::value - reach;
           const T *const weight = w + (side | (x < 0)) * plane + from + along(x);
           double         value[W];
-          for (int v = 0; v < W; ++v) value[v] = (double)weight[v];
+#pragma omp simd
+            for (int v = 0; v < W; ++v) value[v] = (double)weight[v];
           box::unroll3<0, 3>([&](auto of) {
             constexpr int d = decltype(of)::value - 1, h = x + d;
             if (star && d && n) return;
             const int      m = n + d;
             const T *const c = a + plane_at(m < 0 ? -m : m) * plane + (m < 0 ? to + along(h) : from + along(x));
-            for (int v = 0; v < W; ++v) sum[h + reach + 1][v] += value[v] * (double)c[v];
+#pragma omp simd
+              for (int v = 0; v < W; ++v) sum[h + reach + 1][v] += value[v] * (double)c[v];
             if constexpr (h >= -reach && h <= reach)
               if (near(hy, hz))
-                for (int v = 0; v < W; ++v) positive[h + reach][v] += fabs(weight[v] * c[v]);
+#pragma omp simd
+                  for (int v = 0; v < W; ++v) positive[h + reach][v] += fabs(weight[v] * c[v]);
           });
         });
       }
     for (int x = 0; x < across; ++x)
-      for (int v = 0; v < W; ++v) u[x * apart + v] = sum[x][v];
+#pragma omp simd
+        for (int v = 0; v < W; ++v) u[x * apart + v] = sum[x][v];
     if (!near(hy, hz)) return;
     for (int x = 0; x < 2 * reach + 1; ++x)
-      for (int v = 0; v < W; ++v) q[x * apart + v] = positive[x][v];
+#pragma omp simd
+        for (int v = 0; v < W; ++v) q[x * apart + v] = positive[x][v];
   }
 
   // The fine nodes, from the coarse one on, that have weights from the coarse node at c along a direction: from where
@@ -137,9 +144,11 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
       const int     hx = (Coarsen ? 2 : 1) * cx + x;
       if (x < x0 || x > x1 || (star && !near(hy, hz) && (hx < -reach || hx > reach))) return;
       const T *const weight = w + (side | (x < 0)) * plane + from + along(hx);
-      for (int v = 0; v < W; ++v) sum[v] += u[(hx + reach + 1) * apart + v] * (double)weight[v];
+#pragma omp simd
+        for (int v = 0; v < W; ++v) sum[v] += u[(hx + reach + 1) * apart + v] * (double)weight[v];
       if (p) return;
-      for (int v = 0; v < W; ++v) all[v] += q[(hx + reach) * apart + v] * fabs(weight[v]);
+#pragma omp simd
+        for (int v = 0; v < W; ++v) all[v] += q[(hx + reach) * apart + v] * fabs(weight[v]);
     });
   }
   HD bool sees(int p, int hy, int hz) const
@@ -153,7 +162,8 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
     int j, k;
     rows.get(r, j, k);
     T *const to = out + p * coarse_plane + coarse.row(j, k);
-    for (int v = 0; v < W; ++v) {
+#pragma omp simd
+      for (int v = 0; v < W; ++v) {
       const int i = t + v;
       to[Coarsen ? (i & 1) * (ptrdiff_t)coarse.half + floor_half(i) : P * (ptrdiff_t)coarse.half + i] =
         (T)(!p && fabs(sum[v]) <= tiny * (double)all[v] ? 0 : sum[v]);
@@ -194,8 +204,10 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
     double    sum[1 + box::box_forward][W], u[across * W];
     T         all[W], q[(2 * reach + 1) * W];
     for (int p = 0; p <= box::box_forward; ++p)
-      for (int v = 0; v < W; ++v) sum[p][v] = 0;
-    for (int v = 0; v < W; ++v) all[v] = 0;
+#pragma omp simd
+        for (int v = 0; v < W; ++v) sum[p][v] = 0;
+#pragma omp simd
+      for (int v = 0; v < W; ++v) all[v] = 0;
     const auto add = [&](int y, int z) {
       make_line<W>(here, y, z, u, q, W);
       box::unroll3<0, 1 + box::box_forward>([&](auto number) {

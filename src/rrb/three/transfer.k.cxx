@@ -27,6 +27,7 @@ template <class T, int SX, int SY, int SZ> struct Restrict {
                                                                     ((1 + x) >> 1)
                                                                 : (I & 1) * (ptrdiff_t)fine.half + (I >> 1));
         const T *const at = w + ((x < 0) | (y < 0) << 1 | (z < 0) << 2) * plane + q, *const d = r + q;
+#pragma omp simd
         for (int v = 0; v < W; ++v) sums[v] += at[SX * v] * d[SX * v];
       }
     });
@@ -35,14 +36,17 @@ template <class T, int SX, int SY, int SZ> struct Restrict {
   {
     const int J = SY == 2 ? 2 * j + 1 : j, K = SZ == 2 ? 2 * k + 1 : k;
     T         sums[W];
+#pragma omp simd
     for (int v = 0; v < W; ++v) sums[v] = 0;
     // the colour of the node that the coarse one lies on
     if (!black) sum<-1>(I, J, K, sums);
     else if (((SX == 2 ? 1 : I) + J + K) & 1) sum<1>(I, J, K, sums);
     else sum<0>(I, J, K, sums);
     const ptrdiff_t o = coarse.at(I, j, k);
+#pragma omp simd
     for (int v = 0; v < W; ++v) b[o + v] = sums[v];
     if (first)
+#pragma omp simd
       for (int v = 0; v < W; ++v) first[o + v] = c * inverse[o + v] * sums[v];
   }
   template <int P, int W> HD void at(int t, ptrdiff_t, int j, int k) const { nodes<W>(2 * t + P, j, k); }
@@ -61,24 +65,30 @@ template <class T, int STRIDE> struct Prolong {
   template <int P, int W, int NY, int NZ> HD void add(int t, ptrdiff_t e, int J, int K) const
   {
     T sum[W];
+#pragma omp simd
     for (int v = 0; v < W; ++v) sum[v] = x[e + v];
     box::unroll3<0, NY * NZ>([&](auto m) {
       constexpr int   y = decltype(m)::value % NY, z = decltype(m)::value / NY;
       const T *const  row = c + coarse.row(J + y, K + z), *const weight = w + (y << 1 | z << 2) * plane + e;
       if constexpr (STRIDE == 1)
+#pragma omp simd
         for (int v = 0; v < W; ++v) sum[v] += weight[v] * row[P * (ptrdiff_t)coarse.half + t + v];
       else { // nodes 2 I + 1 have one parent along x, nodes 2 I have I - 1 and I
         T at[W + 1];
+#pragma omp simd
         for (int v = P; v <= W; ++v) {
           const int I = t + v - 1;
           at[v] = row[(I & 1) * (ptrdiff_t)coarse.half + floor_half(I)];
         }
         if (P)
+#pragma omp simd
           for (int v = 0; v < W; ++v) sum[v] += weight[v] * at[v + 1];
         else
+#pragma omp simd
           for (int v = 0; v < W; ++v) sum[v] += weight[v] * at[v] + weight[plane + v] * at[v + 1];
       }
     });
+#pragma omp simd
     for (int v = 0; v < W; ++v) x[e + v] = sum[v];
   }
   template <int P, int W> HD void at(int t, ptrdiff_t o, int j, int k) const
