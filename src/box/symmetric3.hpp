@@ -28,7 +28,7 @@ template <int M> HD constexpr int forward(int d)
 }
 
 // f(the numbers from I to End - 1), as constants.
-template <int I, int End, class F> HD inline void unroll3(const F &f)
+template <int I, int End, class F> __attribute__((always_inline)) HD inline void unroll3(const F &f)
 {
   if constexpr (I < End) {
     f(std::integral_constant<int, I>());

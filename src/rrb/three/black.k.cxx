@@ -203,8 +203,12 @@ template <class T> double BlackSystem<T>::norm2()
 {
   Level<T> &l = h_.first();
   l.halo.exchange(l.x.data());
-  set_red(l, l.x.data());
-  return sum(dot(l, black, l.x.data(), l.x.data()) + dot(l, red, l.x.data(), l.x.data()));
+  const Dot<T, T> square{l.x.data(), l.x.data(), l.layout.half};
+  double          zz = 0;
+  eliminate_then(l, view<box::star_forward>(l), l.diagonal.data(), l.x.data(), [&](const Box3 &part) {
+    for (int colour : {black, red}) zz += box::sum_colour(l.exec, l.layout, part, colour, square);
+  });
+  return sum(zz);
 }
 
 template <class T> void BlackSystem<T>::direction(double beta)
@@ -218,9 +222,11 @@ template <class T> double BlackSystem<T>::multiply()
   Level<T>         &l = h_.first();
   const KeepProduct end{h_.free(), p_.data(), q_.data()};
   l.halo.exchange(p_.data());
-  box::for_colour(l.exec, l.layout, widened(l.own, !l.halo.empty()), red,
-                  Eliminate<double, box::star_forward, true>{matrix(), diagonal(), nullptr, p_.data()});
-  return sum(box::sum_colour(l.exec, l.layout, l.own, black, Multiply{matrix(), end}));
+  double pq = 0;
+  eliminate_then(l, matrix(), diagonal(), p_.data(), [&](const Box3 &part) {
+    pq += box::sum_colour(l.exec, l.layout, part, black, Multiply{matrix(), end});
+  });
+  return sum(pq);
 }
 
 template <class T> double BlackSystem<T>::step(double alpha)

@@ -24,9 +24,10 @@ template <class T> struct Scatter {
 template <class T, class End> void each_row(Level<T> &l, T *v, const End &end)
 {
   if (l.schur) {
-    set_red(l, v);
-    return box::for_colour(l.exec, l.layout, l.own, black,
-                           Product27<T, box::star_forward, End>{view<box::star_forward>(l), v, end});
+    const auto s = view<box::star_forward>(l);
+    return eliminate_then(l, s, l.diagonal.data(), v, [&](const Box3 &part) {
+      box::for_colour(l.exec, l.layout, part, black, Product27<T, box::star_forward, End>{s, v, end});
+    });
   }
   with_operator(l, [&](auto s) {
     box::for_nodes(l.exec, l.layout, l.own, Product27<T, decltype(s)::kept, End>{s, v, end});
@@ -45,12 +46,6 @@ template <class T> struct Smoothed {
 };
 
 } // namespace
-
-template <class T> void set_red(Level<T> &l, T *v)
-{
-  box::for_colour(l.exec, l.layout, widened(l.own, !l.halo.empty()), red,
-                  Eliminate<T, box::star_forward, true>{view<box::star_forward>(l), l.diagonal.data(), nullptr, v});
-}
 
 template <class T> void smooth(Level<T> &l, bool from_zero, bool begun)
 {

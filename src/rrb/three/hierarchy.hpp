@@ -72,8 +72,6 @@ template <class T> bool restrict_to(const Level<T> &fine, Level<T> &coarse, cons
 template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse, T *x);
 
 // --- cycle.k.cxx ---
-// Ghosts of v that a Schur complement's red nodes need are set.
-template <class T> void set_red(Level<T> &l, T *v); // v_r = -D_r^-1 A_rb v_b
 // begun: l.z is the first step's already.
 template <class T> void smooth(Level<T> &l, bool from_zero, bool begun);
 template <class T> void find_residual(Level<T> &l);  // l.r = b - A x

@@ -1,6 +1,8 @@
 // Kernels of operators and vectors that the cycle and the system of the black nodes share.
 #pragma once
 #include "box/chunks.hpp"
+#include "box/tuning.hpp"
+#include "exec/wavefront.hpp"
 #include "rrb/three/hierarchy.hpp"
 
 namespace tessera::rrb::three {
@@ -120,6 +122,35 @@ template <class T> struct Subtract {
   HD T           operator()(ptrdiff_t e, T product) const { return b[e] = free[e] ? b[e] - product : 0; }
 };
 
+inline Box3 widened(const Box3 &own, bool more)
+{
+  Box3 b = own;
+  for (int d = 0; d < 3 && more; ++d) --b.lo[d], ++b.hi[d];
+  return b;
+}
+// v_r = -D_r^-1 A_rb v_b where red(box) is asked, then black(box) at all own nodes. The host passes through the grid
+// once: black nodes follow a layer behind, while what they read is in the cache.
+template <class T, class V, class Black>
+void eliminate_then(const Level<T> &l, const box::Symmetric3<V, box::star_forward> &s, const V *diagonal, V *v,
+                    const Black &black_nodes)
+{
+  const Eliminate<V, box::star_forward, true> eliminate{s, diagonal, nullptr, v};
+  const bool                                  halo = !l.halo.empty();
+  if (halo || chunk_of(l.exec) == 1) {
+    box::for_colour(l.exec, l.layout, widened(l.own, halo), red, eliminate);
+    return black_nodes(l.own);
+  }
+  const Box3     &own = l.own;
+  const ptrdiff_t layer = (ptrdiff_t)(own.hi[0] - own.lo[0]) * (own.hi[1] - own.lo[1]);
+  const int       layers = layer < tuning::layers_nodes ? (int)(tuning::layers_nodes / std::max<ptrdiff_t>(layer, 1)) : 1;
+  wavefront({0, 1}, own.lo[2], own.hi[2], layers, true, [&](int phase, int from, int to) {
+    Box3 part = own;
+    part.lo[2] = from, part.hi[2] = to;
+    if (phase == 0) box::for_colour(l.exec, l.layout, part, red, eliminate);
+    else black_nodes(part);
+  });
+}
+
 // Over the own nodes of a color, of this process.
 template <class A, class B> struct Dot {
   const A *a;
@@ -134,13 +165,6 @@ template <class A, class B> struct Dot {
 template <class T, class A, class B> double dot(const Level<T> &l, int colour, const A *a, const B *b)
 {
   return box::sum_colour(l.exec, l.layout, l.own, colour, Dot<A, B>{a, b, l.layout.half});
-}
-
-inline Box3 widened(const Box3 &own, bool more)
-{
-  Box3 b = own;
-  for (int d = 0; d < 3 && more; ++d) --b.lo[d], ++b.hi[d];
-  return b;
 }
 
 } // namespace tessera::rrb::three
