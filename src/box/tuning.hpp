@@ -66,7 +66,7 @@ constexpr int    test_sweeps    = 3;     // and sweeps on each
 constexpr int    rough_sweeps   = 5;     // sweeps on S1 where coefficients jump
 constexpr int    rough_sweeps_on_device = 3; // and on a device, where the rest of an iteration takes less beside them
 constexpr double amli_lowest    = 0.25;  // eigenvalues of a Galerkin V-cycle lie between this and 1
-constexpr int    layers_nodes = 16384; // nodes of the layers of a grid in space that are worked on together, at least
+constexpr double layers_nodes = 16384; // nodes of the layers of a grid in space that are worked on together, about
 constexpr int    wavefront_nodes = 8192; // nodes of a quarter that are swept together, at most
 // a coupling below this share of the larger diagonal at its ends does not tie them
 constexpr double loose_coupling = 1e-3;

@@ -3,6 +3,7 @@
 #include "box/chunks.hpp"
 #include "box/tuning.hpp"
 #include "exec/wavefront.hpp"
+#include <algorithm>
 #include "rrb/three/hierarchy.hpp"
 
 namespace tessera::rrb::three {
@@ -140,9 +141,9 @@ void eliminate_then(const Level<T> &l, const box::Symmetric3<V, box::star_forwar
     box::for_colour(l.exec, l.layout, widened(l.own, halo), red, eliminate);
     return black_nodes(l.own);
   }
-  const Box3     &own = l.own;
-  const ptrdiff_t layer = (ptrdiff_t)(own.hi[0] - own.lo[0]) * (own.hi[1] - own.lo[1]);
-  const int       layers = layer < tuning::layers_nodes ? (int)(tuning::layers_nodes / std::max<ptrdiff_t>(layer, 1)) : 1;
+  const Box3  &own    = l.own;
+  const double layer  = (double)(own.hi[0] - own.lo[0]) * (own.hi[1] - own.lo[1]);
+  const int    layers = layer > 0 ? (int)std::max(1., tuning::layers_nodes / layer) : 1;
   wavefront({0, 1}, own.lo[2], own.hi[2], layers, true, [&](int phase, int from, int to) {
     Box3 part = own;
     part.lo[2] = from, part.hi[2] = to;

@@ -32,12 +32,41 @@ HD inline int plane_at(int n)
   return (int)(planes >> 4 * n & 15);
 }
 
-constexpr int columns = 32; // of a tile on a device
+constexpr int columns = 32;    // of a tile on a device
+constexpr int row_chunk = 128; // coarse nodes whose loop on the host is in vectors, their sums in its first cache
+
+// f(v) for W nodes beside each other.
+template <int W, class F> __attribute__((always_inline)) HD inline void each_lane(const F &f)
+{
+  if constexpr (W == 1) f(0);
+  else {
+#pragma omp simd
+    for (int v = 0; v < W; ++v) f(v);
+  }
+}
+
+// The coarse nodes from t on of a chunk of row r, on the host.
+template <class Kernel> TESSERA_ALONE void whole_row(const Kernel &kernel, int t, int end, int r)
+{
+  using T = std::remove_const_t<std::remove_pointer_t<decltype(Kernel::a)>>;
+  constexpr int planes = 1 + box::box_forward;
+  const Kernel  own = kernel;
+  const int     n = end - t < row_chunk ? end - t : row_chunk, here = own.fine_row(r) + t;
+  double        sums[planes][row_chunk];
+  T             all[row_chunk];
+#pragma GCC ivdep
+  for (int v = 0; v < n; ++v) {
+    double sum[planes];
+    own.whole(here + v, sum, all[v]);
+    box::unroll3<0, planes>([&](auto p) { sums[decltype(p)::value][v] = sum[decltype(p)::value]; });
+  }
+  for (int p = 0; p < planes; ++p) own.write(n, t, r, p, sums[p], all);
+}
 
 // Coarse nodes in rows: nodes I = t where x is coarsened, else I = 2 t + P; so the fine nodes that they lie on have
-// parity P and are neighbours in memory. F: couplings that the fine operator keeps. Whole: on a device a thread has all
-// numbers of a coarse node in registers, where all directions are coarsened; lines are constants, as computing offsets
-// takes ten times the instructions of the products.
+// parity P and are neighbours in memory. F: couplings that the fine operator keeps. Whole: all directions are coarsened
+// and no coarse node has another one behind it, so lines are constants: all numbers of a coarse node are in registers,
+// of eight or sixteen nodes in the host's. Computing offsets would take ten times the instructions of the products.
 template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
   static constexpr int  reach = Coarsen ? 1 : 0; // of a coarse node's weights along x
   static constexpr int  across = 2 * reach + 3;  // fine nodes along x in a row of P'A
@@ -81,53 +110,48 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
   // that the coarse node has weights at. here: the place of its row.
   template <int W> HD void make_line(int here, int hy, int hz, double *u, T *q, int apart) const
   {
-    const int    ry = reach_of(1), rz = reach_of(2), to = here + away(hy, hz);
-    const int    y0 = hy - 1 < -ry ? -ry : hy - 1, y1 = hy + 1 > ry ? ry : hy + 1;
-    const int    z0 = hz - 1 < -rz ? -rz : hz - 1, z1 = hz + 1 > rz ? rz : hz + 1;
-    double       sum[across][W];
-    T            positive[2 * reach + 1][W];
-    for (int x = 0; x < across; ++x)
-#pragma omp simd
-        for (int v = 0; v < W; ++v) sum[x][v] = 0;
-    for (int x = 0; x < 2 * reach + 1; ++x)
-#pragma omp simd
-        for (int v = 0; v < W; ++v) positive[x][v] = 0;
-    for (int z = z0; z <= z1; ++z)
-      for (int y = y0; y <= y1; ++y) {
-        if (star && y != hy && z != hz) continue;
-        const int n = 9 * (hz - z) + 3 * (hy - y), side = (y < 0) << 1 | (z < 0) << 2, from = here + away(y, z);
-        box::unroll3<0, 2 * reach + 1>([&](auto number) {
-          constexpr int  x = decltype(number)::value - reach;
-          const T *const weight = w + (side | (x < 0)) * plane + from + along(x);
-          double         value[W];
-#pragma omp simd
-            for (int v = 0; v < W; ++v) value[v] = (double)weight[v];
-          box::unroll3<0, 3>([&](auto of) {
-            constexpr int d = decltype(of)::value - 1, h = x + d;
-            if (star && d && n) return;
-            const int      m = n + d;
-            const T *const c = a + plane_at(m < 0 ? -m : m) * plane + (m < 0 ? to + along(h) : from + along(x));
-#pragma omp simd
-              for (int v = 0; v < W; ++v) sum[h + reach + 1][v] += value[v] * (double)c[v];
-            if constexpr (h >= -reach && h <= reach)
-              if (near(hy, hz))
-#pragma omp simd
-                  for (int v = 0; v < W; ++v) positive[h + reach][v] += fabs(weight[v] * c[v]);
-          });
+    const int to = here + away(hy, hz);
+    double    sum[across][W];
+    T         positive[2 * reach + 1][W];
+    box::unroll3<0, across * W>([&](auto n) { sum[decltype(n)::value / W][decltype(n)::value % W] = 0; });
+    box::unroll3<0, (2 * reach + 1) * W>([&](auto n) { positive[decltype(n)::value / W][decltype(n)::value % W] = 0; });
+    box::unroll3<0, 9>([&](auto beside) {
+      const int dy = decltype(beside)::value % 3 - 1, dz = decltype(beside)::value / 3 - 1, y = hy + dy, z = hz + dz;
+      if (!near(y, z) || (star && dy && dz)) return;
+      const int n = -9 * dz - 3 * dy, side = (y < 0) << 1 | (z < 0) << 2, from = here + away(y, z);
+      box::unroll3<0, 2 * reach + 1>([&](auto number) {
+        constexpr int  x = decltype(number)::value - reach;
+        const T *const weight = w + (side | (x < 0)) * plane + from + along(x);
+        double         value[W];
+        each_lane<W>([&](int v) { value[v] = (double)weight[v]; });
+        box::unroll3<0, 3>([&](auto of) {
+          constexpr int d = decltype(of)::value - 1, h = x + d;
+          if (star && d && n) return;
+          const int      m = n + d;
+          const T *const c = a + plane_at(m < 0 ? -m : m) * plane + (m < 0 ? to + along(h) : from + along(x));
+          each_lane<W>([&](int v) { sum[h + reach + 1][v] += value[v] * (double)c[v]; });
+          if constexpr (h >= -reach && h <= reach)
+            if (near(hy, hz)) {
+              each_lane<W>([&](int v) { positive[h + reach][v] += fabs(weight[v] * c[v]); });
+            }
         });
-      }
-    for (int x = 0; x < across; ++x)
-#pragma omp simd
-        for (int v = 0; v < W; ++v) u[x * apart + v] = sum[x][v];
+      });
+    });
+    box::unroll3<0, across>([&](auto x) {
+      each_lane<W>([&](int v) { u[decltype(x)::value * apart + v] = sum[decltype(x)::value][v]; });
+    });
     if (!near(hy, hz)) return;
-    for (int x = 0; x < 2 * reach + 1; ++x)
-#pragma omp simd
-        for (int v = 0; v < W; ++v) q[x * apart + v] = positive[x][v];
+    box::unroll3<0, 2 * reach + 1>([&](auto x) {
+      each_lane<W>([&](int v) { q[decltype(x)::value * apart + v] = positive[decltype(x)::value][v]; });
+    });
   }
 
   // The fine nodes, from the coarse one on, that have weights from the coarse node at c along a direction: from where
   // a coarse node lies, [lowest, highest].
-  HD int  lowest(int d, int c) const { return step_of(d) == 1 ? 0 : c > 0 ? -1 - behind[d] : c < 0 ? 0 : -1; }
+  HD int  lowest(int d, int c) const
+  {
+    return step_of(d) == 1 ? 0 : c > 0 ? -1 - (Whole ? 0 : behind[d]) : c < 0 ? 0 : -1;
+  }
   HD int  highest(int d, int c) const { return step_of(d) == 1 ? 0 : c > 0 ? 0 : 1; }
   HD bool reaches(int d, int c, int h) const
   {
@@ -144,11 +168,9 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
       const int     hx = (Coarsen ? 2 : 1) * cx + x;
       if (x < x0 || x > x1 || (star && !near(hy, hz) && (hx < -reach || hx > reach))) return;
       const T *const weight = w + (side | (x < 0)) * plane + from + along(hx);
-#pragma omp simd
-        for (int v = 0; v < W; ++v) sum[v] += u[(hx + reach + 1) * apart + v] * (double)weight[v];
+        each_lane<W>([&](int v) { sum[v] += u[(hx + reach + 1) * apart + v] * (double)weight[v]; });
       if (p) return;
-#pragma omp simd
-        for (int v = 0; v < W; ++v) all[v] += q[(hx + reach) * apart + v] * fabs(weight[v]);
+        each_lane<W>([&](int v) { all[v] += q[(hx + reach) * apart + v] * fabs(weight[v]); });
     });
   }
   HD bool sees(int p, int hy, int hz) const
@@ -157,13 +179,13 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
     return reaches(1, direction(p, 1), hy) && reaches(2, direction(p, 2), hz) &&
            !(star && (hy < -ry || hy > ry) && (hz < -rz || hz > rz));
   }
-  template <int W> HD void write(int t, int r, int p, const double *sum, const T *all) const
+  // Coupling p of n coarse nodes.
+  HD void write(int n, int t, int r, int p, const double *sum, const T *all) const
   {
     int j, k;
     rows.get(r, j, k);
     T *const to = out + p * coarse_plane + coarse.row(j, k);
-#pragma omp simd
-      for (int v = 0; v < W; ++v) {
+    for (int v = 0; v < n; ++v) {
       const int i = t + v;
       to[Coarsen ? (i & 1) * (ptrdiff_t)coarse.half + floor_half(i) : P * (ptrdiff_t)coarse.half + i] =
         (T)(!p && fabs(sum[v]) <= tiny * (double)all[v] ? 0 : sum[v]);
@@ -194,7 +216,23 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
       for (int z = lowest(2, cz) + step_of(2) * cz; z <= highest(2, cz) + step_of(2) * cz; ++z)
         for (int y = lowest(1, cy) + step_of(1) * cy; y <= highest(1, cy) + step_of(1) * cy; ++y)
           if (sees(p, y, z)) add_line<1>(here + i, p, y, z, u(y, z) + i, q(y, z) + i, columns, &sum, &all);
-      write<1>(t0 + i, r, p, &sum, &all);
+      write(1, t0 + i, r, p, &sum, &all);
+    });
+  }
+  // The couplings of one coarse node, where lines are constants. here: the place of the fine node that it lies on.
+  HD void whole(int here, double (&sum)[1 + box::box_forward], T &all) const
+  {
+    double u[across];
+    T      q[2 * reach + 1];
+    box::unroll3<0, 1 + box::box_forward>([&](auto p) { sum[decltype(p)::value] = 0; });
+    all = 0;
+    box::unroll3<0, 25>([&](auto line) {
+      constexpr int y = decltype(line)::value % 5 - 2, z = decltype(line)::value / 5 - 2;
+      make_line<1>(here, y, z, u, q, 1);
+      box::unroll3<0, 1 + box::box_forward>([&](auto number) {
+        constexpr int p = decltype(number)::value;
+        if (sees(p, y, z)) add_line<1>(here, p, y, z, u, q, 1, sum + p, &all);
+      });
     });
   }
   // W nodes of row r.
@@ -203,43 +241,48 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
     const int here = fine_row(r) + t;
     double    sum[1 + box::box_forward][W], u[across * W];
     T         all[W], q[(2 * reach + 1) * W];
-    for (int p = 0; p <= box::box_forward; ++p)
-#pragma omp simd
-        for (int v = 0; v < W; ++v) sum[p][v] = 0;
-#pragma omp simd
-      for (int v = 0; v < W; ++v) all[v] = 0;
-    const auto add = [&](int y, int z) {
+    for (int p = 0; p <= box::box_forward; ++p) {
+      each_lane<W>([&](int v) { sum[p][v] = 0; });
+    }
+    each_lane<W>([&](int v) { all[v] = 0; });
+    for (int line = 0; line < lines(); ++line) {
+      const int y = y_of(line), z = z_of(line);
       make_line<W>(here, y, z, u, q, W);
       box::unroll3<0, 1 + box::box_forward>([&](auto number) {
         constexpr int p = decltype(number)::value;
         if (sees(p, y, z)) add_line<W>(here, p, y, z, u, q, W, sum[p], all);
       });
-    };
-    if constexpr (Whole)
-      box::unroll3<0, 25>([&](auto line) { add(decltype(line)::value % 5 - 2, decltype(line)::value / 5 - 2); });
-    else
-      for (int line = 0; line < lines(); ++line) add(y_of(line), z_of(line));
-    for (int p = 0; p <= box::box_forward; ++p) write<W>(t, r, p, sum[p], all);
+    }
+    for (int p = 0; p <= box::box_forward; ++p) write(W, t, r, p, sum[p], all);
   }
   // Node c of row r on a device, chunk c on the host.
   HD void operator()(int c, int r) const
   {
+    if constexpr (Whole) {
 #ifndef __CUDA_ARCH__
-    int       t = first + c * width;
-    const int last = end - t < width ? end : t + width;
-    if (last - t == chunk) return nodes<chunk>(t, r);
-    for (; t + 4 <= last; t += 4) nodes<4>(t, r);
-    for (; t < last; ++t) nodes<1>(t, r);
+      return whole_row(*this, first + c * width, end, r);
 #else
-    if constexpr (Whole) nodes<1>(first + c, r);
+      double sum[1 + box::box_forward];
+      T      all;
+      whole(fine_row(r) + first + c, sum, all);
+      for (int p = 0; p <= box::box_forward; ++p) write(1, first + c, r, p, sum + p, &all);
 #endif
+    } else {
+#ifndef __CUDA_ARCH__
+      int       t = first + c * width;
+      const int last = end - t < width ? end : t + width;
+      if (last - t == chunk) return nodes<chunk>(t, r);
+      for (; t + 4 <= last; t += 4) nodes<4>(t, r);
+      for (; t < last; ++t) nodes<1>(t, r);
+#endif
+    }
   }
 };
 
 template <int F, bool Coarsen, int P, bool Whole = false, class T> void run(const Level<T> &fine, Level<T> &coarse)
 {
   const Box3               &part = coarse.part;
-  const int                 width = chunk_of(fine.exec);
+  const int                 device = chunk_of(fine.exec) == 1, width = device ? 1 : Whole ? row_chunk : chunk;
   const Triple<T, F, Coarsen, P, Whole> kernel{
     fine.weights.data(),
     fine.a.data(),
@@ -271,7 +314,7 @@ template <class T> void product(const Level<T> &fine, Level<T> &coarse)
   with_points(fine.star, [&](auto kept) {
     constexpr int F = decltype(kept)::value;
     if constexpr (F == box::star_forward)
-      if (chunk_of(fine.exec) == 1 && fine.step[0] == 2 && fine.step[1] == 2 && fine.step[2] == 2)
+      if (fine.step[0] == 2 && fine.step[1] == 2 && fine.step[2] == 2 && !(fine.odd(0) || fine.odd(1) || fine.odd(2)))
         return run<F, true, 1, true>(fine, coarse);
     if (fine.step[0] == 2) return run<F, true, 1>(fine, coarse);
     run<F, false, 0>(fine, coarse);
