@@ -13,11 +13,15 @@ namespace tessera::multigrid {
 template <class Level, class = void> struct HasBlocks : std::false_type { };
 template <class Level>
 struct HasBlocks<Level, std::void_t<decltype(std::declval<Level &>().blocks)>> : std::true_type { };
+// A bool that is known when a kernel is compiled.
+template <bool B> struct Constant {
+  HD constexpr operator bool() const { return B; }
+};
 // A bool, or a constant where levels have none.
 template <class Level> auto has_blocks(const Level &level)
 {
   if constexpr (HasBlocks<Level>::value) return (bool)level.blocks.any;
-  else return std::false_type();
+  else return Constant<false>();
 }
 
 // From x = 0: z = c D^-1 r. Per unknown 3 numbers, and no matrix.
@@ -62,11 +66,11 @@ template <class T, class V, class Add, class Last, class Keep> struct Next {
   }
 };
 // f(a, b), as constants where they are asked for
-template <bool Constant, class F> void with_flags(bool a, bool b, const F &f)
+template <bool Constants, class F> void with_flags(bool a, bool b, const F &f)
 {
-  using Yes = std::true_type;
-  using No  = std::false_type;
-  if constexpr (!Constant) f(a, b);
+  using Yes = Constant<true>;
+  using No  = Constant<false>;
+  if constexpr (!Constants) f(a, b);
   else if (a) b ? f(Yes(), Yes()) : f(Yes(), No());
   else b ? f(No(), Yes()) : f(No(), No());
 }
