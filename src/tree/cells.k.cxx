@@ -277,7 +277,7 @@ std::vector<Cells> cells_of(const Exec &exec, const Tree &tree, int k, int trees
   }
   std::vector<int>   size = sizes();
   std::vector<Cells> all((size_t)trees);
-  if (device::failed()) return all; // the host has learned zeros
+  if (device::failed() && !others) return all; // the host has learned zeros
   for (size_t t = 0; t < all.size(); ++t) {
     Unfinished &w = work[t];
     Cells      &c = all[t];

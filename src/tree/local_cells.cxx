@@ -132,9 +132,10 @@ CornersOfLeaves ask_corners(const Keepers &keepers, const Cells &kept, const std
   CornersOfLeaves answer, got;
   for (Key k : messages.send(asked)) {
     const size_t l = (size_t)(std::lower_bound(start.begin(), start.end(), k) - start.begin());
-    answer.hangs.push_back(hangs[l]);
+    const bool   known = l < hangs.size(); // else its device has failed
+    answer.hangs.push_back(known ? hangs[l] : 0);
     for (int c = 0; c < corners; ++c) {
-      const int v = vertex[l * (size_t)corners + (size_t)c];
+      const int v = known ? vertex[l * (size_t)corners + (size_t)c] : -1;
       answer.corner.push_back(v < 0 ? no_vertex : cell[(size_t)v]);
       answer.corner.push_back(v < 0 ? no_vertex : key[(size_t)v]);
     }

@@ -297,7 +297,9 @@ private:
     for (const bool fill : {false, true}) {
       for_spanning(split, [&](const SpanningCells &cells, std::vector<Key> &start, std::vector<int> &rank) {
         for (SpanningCell *c : cells) {
-          int &mine = rank[(size_t)(std::lower_bound(start.begin(), start.end(), c->start) - start.begin())];
+          const auto at = std::lower_bound(start.begin(), start.end(), c->start);
+          if (at == start.end()) continue; // of a device that has failed
+          int &mine = rank[(size_t)(at - start.begin())];
           if (fill) mine = c->rank;
           else c->rank = mine;
         }
