@@ -2,10 +2,12 @@ static char help[] = "Times of one solver on a mesh of P1 elements: first setup,
 diagonal matrix D from 1 to 1.2), solve. Options: those of tests/auxamg_problem.h's meshes\n\
 (-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), -mesh_file of bench/meshes, or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\
 -grade p: the square or cube is graded to its centre, where sizes fall with the power p - 1 of the distance and triangles are p times as long as wide.\n\
+-memory: only the memory of one setup, per process.\n\
 -curl a: the square is mapped to a sector of a ring, whose triangles keep their shape and are exp(a) times as large outside as inside.\n\n";
 
 #include "../tests/auxamg_problem.h"
 #include <petsctime.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 static PetscErrorCode Seconds(double *t)
@@ -74,6 +76,29 @@ static double PeakMegabytes(void)
   return all;
 }
 
+/* What a process has of memory in megabytes: VmRSS now, VmHWM at most since ForgetPeak() */
+static double Status(const char *what)
+{
+  char   line[256], format[32];
+  long   kb = 0;
+  FILE  *file = fopen("/proc/self/status", "r");
+
+  (void)snprintf(format, sizeof(format), "%s: %%ld kB", what);
+  while (file && fgets(line, sizeof(line), file))
+    if (sscanf(line, format, &kb) == 1) break;
+  if (file) (void)fclose(file);
+  return (double)kb * 1.024e-3;
+}
+
+static void ForgetPeak(void)
+{
+  (void)malloc_trim(0);
+  FILE *const file = fopen("/proc/self/clear_refs", "w");
+  if (!file) return;
+  (void)fputs("5", file);
+  (void)fclose(file);
+}
+
 /* The seconds of a setup, if they are fewer than those before. v: of whatever lies where the matrix does. A device has then done what it
    was given before: new values of the matrix are no part of the setup. */
 static PetscErrorCode SetUp(KSP ksp, Vec v, double *least)
@@ -98,9 +123,9 @@ int main(int argc, char **argv)
   MeshType           type = MESH_SQUARE;
   PetscInt           n = 300, nodes = 0, its, rows, repeat = 3, dim = 2;
   PetscReal         *coordinates = NULL, norm, residual, grade = 1, curl = 0;
-  double             t0, t1, t2, setup = 1e30, again = 1e30, other = 1e30, solve = 1e30, apply = 1e30, given = 1e30, before, peak = 0;
+  double             t0, t1, t2, setup = 1e30, again = 1e30, other = 1e30, solve = 1e30, apply = 1e30, given = 1e30, before, peak = 0, resident = 0;
   char               file[PETSC_MAX_PATH_LEN], xyz[PETSC_MAX_PATH_LEN];
-  PetscBool          read;
+  PetscBool          read, memory = PETSC_FALSE;
   Mat                A;
   Vec                x, b, d;
   KSP                ksp;
@@ -115,6 +140,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-bs", &o.bs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-memory", &memory, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
@@ -174,6 +200,10 @@ int main(int argc, char **argv)
   PetscCall(MatGetInfo(A, MAT_GLOBAL_SUM, &info));
   PetscCall(MatMult(A, b, x)); /* the matrix is where it will be used */
   before = PeakMegabytes();
+  if (memory) {
+    ForgetPeak();
+    resident = Status("VmRSS");
+  }
   for (PetscInt r = 0; r < repeat; ++r) {
     PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
     PetscCall(KSPSetOperators(ksp, A, A));
@@ -188,6 +218,14 @@ int main(int argc, char **argv)
     given = PetscMin(given, t1 - t0);
     PetscCall(SetUp(ksp, x, &setup));
     if (!r) peak = PeakMegabytes() - before;
+    if (memory) {
+      double of[2] = {Status("VmHWM") - resident, Status("VmRSS") - resident};
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d rows: ", (int)rows));
+      MPI_Allreduce(MPI_IN_PLACE, of, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD);
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "the process with the most takes %.1f MB more at the peak of the setup and %.1f MB after it; setup %.1f ms, coordinates %.1f ms\n", of[0], of[1], 1e3 * setup, 1e3 * given));
+      PetscCall(KSPDestroy(&ksp));
+      break;
+    }
     PetscCall(KSPSolve(ksp, b, x)); /* what is made at the first use */
     PetscCall(MatScale(A, 2));
     PetscCall(KSPSetOperators(ksp, A, A));

@@ -16,22 +16,30 @@ struct Messages {
     begins      = sums(counts);
     from_begins = sums(from_counts);
   }
-  std::vector<int> send(const std::vector<int> &list) const
+  // width: numbers of each item
+  template <class V> std::vector<V> send(const std::vector<V> &list, int width = 1) const
   {
-    std::vector<int> got((size_t)from_begins.back());
-    MPI_Alltoallv(list.data(), counts.data(), begins.data(), MPI_INT, got.data(), from_counts.data(),
-                  from_begins.data(), MPI_INT, comm);
-    return got;
+    return pass(list, width, counts, begins, from_counts, from_begins);
   }
-  std::vector<int> answer(const std::vector<int> &list) const // in the place of what came
+  template <class V> std::vector<V> answer(const std::vector<V> &list, int width = 1) const // in the place of what came
   {
-    std::vector<int> got((size_t)begins.back());
-    MPI_Alltoallv(list.data(), from_counts.data(), from_begins.data(), MPI_INT, got.data(), counts.data(),
-                  begins.data(), MPI_INT, comm);
-    return got;
+    return pass(list, width, from_counts, from_begins, counts, begins);
   }
 
 private:
+  template <class V>
+  std::vector<V> pass(const std::vector<V> &list, int width, std::vector<int> out, std::vector<int> out_begins,
+                      std::vector<int> in, std::vector<int> in_begins) const
+  {
+    static_assert(sizeof(V) == 8 || sizeof(V) == 4, "integers of MPI");
+    const MPI_Datatype type = sizeof(V) == 8 ? MPI_UNSIGNED_LONG_LONG : MPI_INT;
+    for (std::vector<int> *of : {&out, &out_begins, &in, &in_begins})
+      for (int &v : *of) v *= width;
+    std::vector<V> got((size_t)in_begins.back());
+    MPI_Alltoallv(list.data(), out.data(), out_begins.data(), type, got.data(), in.data(), in_begins.data(), type,
+                  comm);
+    return got;
+  }
   static std::vector<int> sums(const std::vector<int> &of)
   {
     std::vector<int> to(of.size() + 1);

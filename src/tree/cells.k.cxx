@@ -259,7 +259,9 @@ struct Unfinished {
   Buffer<Key>           key;
 };
 
-template <int D> std::vector<Cells> cells_of(const Exec &exec, const Tree &tree, int k, int trees)
+template <int D>
+std::vector<Cells> cells_of(const Exec &exec, const Tree &tree, int k, int trees,
+                            const std::function<void(Cells &)> &others)
 {
   const auto              extent = [&](size_t n) { return Extent{n, exec.space}; };
   std::vector<Unfinished> work((size_t)trees);
@@ -275,16 +277,18 @@ template <int D> std::vector<Cells> cells_of(const Exec &exec, const Tree &tree,
   }
   std::vector<int>   size = sizes();
   std::vector<Cells> all((size_t)trees);
-  if (device::failed()) return all; // the host has learned zeros
+  if (device::failed() && !others) return all; // the host has learned zeros
   for (size_t t = 0; t < all.size(); ++t) {
     Unfinished &w = work[t];
     Cells      &c = all[t];
-    const int   n = c.n = size[t], corners = n << D;
-    c.dim = tree.dim;
-    take_places(exec, tree.cells, w.flag, w.counts, n, w.from);
-    c.start.resize_unset(extent((size_t)n));
-    c.level.resize_unset(extent((size_t)n));
-    for_each(exec, n, TakeLeaf{w.from.data(), tree.start.data(), tree.level.data(), c.start.data(), c.level.data()});
+    c.n         = size[t];
+    c.dim       = tree.dim;
+    take_places(exec, tree.cells, w.flag, w.counts, c.n, w.from);
+    c.start.resize_unset(extent((size_t)c.n));
+    c.level.resize_unset(extent((size_t)c.n));
+    for_each(exec, c.n, TakeLeaf{w.from.data(), tree.start.data(), tree.level.data(), c.start.data(), c.level.data()});
+    if (others) others(c);
+    const int n = c.n, corners = n << D;
     w.key.resize_unset(extent((size_t)corners));
     for_each(exec, n, Corners<D>{c.start.data(), c.level.data(), w.key.data()});
     sort_keys(exec, corners, vertex_bits(D), D * (depth(D) - tree.finest), w.key, w.corner);
@@ -319,16 +323,18 @@ template <int D> std::vector<Cells> cells_of(const Exec &exec, const Tree &tree,
     all[t].hanging  = shape.data()[3 * t];
     all[t].coarsest = shape.data()[3 * t + 1];
     all[t].finest   = shape.data()[3 * t + 2];
+    if (others) all[t].vertex_hangs = std::move(work[t].vertex_hangs);
   }
   return all;
 }
 
 } // namespace
 
-std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees)
+std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees,
+                              const std::function<void(Cells &)> &others)
 {
   std::vector<Cells> cells;
-  with_dim(tree.dim, [&](auto d) { cells = cells_of<d.value>(exec, tree, k, trees); });
+  with_dim(tree.dim, [&](auto d) { cells = cells_of<d.value>(exec, tree, k, trees, others); });
   return cells;
 }
 

@@ -256,7 +256,7 @@ Failure::Kind Colouring<T>::colour_blocks(Level<T> &level, const Level<T> &next,
   std::swap(fine.i, level.i);
   std::swap(fine.j, level.j);
   std::swap(fine.transfer.weight, level.transfer.weight);
-  const Failure::Kind kind = galerkin_.product_pattern(fine, level.sweep.block, graph);
+  const Failure::Kind kind = galerkin_.product_pattern(fine, level.sweep.block, fine.transfer.cells, graph);
   std::swap(fine.i, level.i);
   std::swap(fine.j, level.j);
   std::swap(fine.transfer.weight, level.transfer.weight);

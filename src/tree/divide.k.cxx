@@ -1,6 +1,6 @@
-// Coarse grids that the processes divide. The tree, its leaves and their vertices are on all processes. A vertex
-// belongs to the one that has the most nodes in the leaves around it, the first of those with as many; its row is
-// added up from what processes have for it. Those numbered here are its own vertices, then those of others for which
+// Coarse grids that the processes divide. A process has the leaves of its nodes and of ghosts, and their vertices. A
+// vertex belongs to the one that has the most nodes in the leaves around it, the first of those with as many; its row
+// is added up from what processes have for it. Those numbered here are its own vertices, then those of others for which
 // it has something (`rows` in all), then others that its rows have as columns; each in the order of the keys, of
 // others process by process.
 #include "tree/setup.hpp"
@@ -8,13 +8,15 @@
 #include "exec/each.hpp"
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 namespace tessera::tree {
 
 namespace {
 
 // Rows of others, for which this process has parts, on the way to their owners: each with its number there and its
-// columns, which are vertices. The counts are of each process; entry_owner is of each column.
+// columns. A column is three numbers: of the vertex among all, of its owner, and of the vertex there. The counts are of
+// each process; entry_owner is of each column.
 struct RowsToSend {
   std::vector<int> row_counts, entry_counts, heads, lengths, columns, entry_owner;
 };
@@ -30,7 +32,8 @@ RowsToSend rows_of_others(int processes, int own, int rows, const int *i, const 
     to.heads.push_back(d.index[vertex]);
     to.lengths.push_back(i[v + 1] - i[v]);
     for (int e = i[v]; e < i[v + 1]; ++e) {
-      to.columns.push_back(d.vertex[(size_t)j[e]]);
+      const size_t column = (size_t)d.vertex[(size_t)j[e]];
+      to.columns.insert(to.columns.end(), {d.number[column], d.owner[column], d.index[column]});
       to.entry_owner.push_back((int)owner);
     }
   }
@@ -42,11 +45,27 @@ RowsToSend rows_of_others(int processes, int own, int rows, const int *i, const 
 struct RowsReceived {
   std::vector<int> first, order, begin, column;
 };
-RowsReceived receive_rows(const Messages &of_rows, const Messages &of_entries, const RowsToSend &sent, int own)
+RowsReceived receive_rows(const Messages &of_rows, const Messages &of_entries, const RowsToSend &sent, int own,
+                          Division &d)
 {
   RowsReceived           got;
   const std::vector<int> row = of_rows.send(sent.heads), length = of_rows.send(sent.lengths);
-  got.column = of_entries.send(sent.columns);
+  const std::vector<int> columns = of_entries.send(sent.columns, 3);
+  const size_t           here = d.number.size(); // vertices of leaves here, in order; then come others
+  std::unordered_map<int, int> others;
+  for (size_t e = 0; e < columns.size(); e += 3) {
+    const auto known = std::lower_bound(d.number.begin(), d.number.begin() + (ptrdiff_t)here, columns[e]);
+    int        v     = (int)(known - d.number.begin());
+    if (v == (int)here || *known != columns[e]) {
+      v = others.emplace(columns[e], (int)d.number.size()).first->second;
+      if (v == (int)d.number.size()) {
+        d.number.push_back(columns[e]);
+        d.owner.push_back(columns[e + 1]);
+        d.index.push_back(columns[e + 2]);
+      }
+    }
+    got.column.push_back(v);
+  }
   got.begin.resize(row.size() + 1);
   got.first.resize((size_t)own + 1);
   got.order.resize(row.size());
@@ -113,7 +132,8 @@ std::vector<int> number_columns(int rows, const std::vector<int> &columns, Divis
       others.push_back(v);
     }
   std::sort(others.begin(), others.end(), [&](int a, int b) {
-    return d.owner[(size_t)a] != d.owner[(size_t)b] ? d.owner[(size_t)a] < d.owner[(size_t)b] : a < b;
+    return d.owner[(size_t)a] != d.owner[(size_t)b] ? d.owner[(size_t)a] < d.owner[(size_t)b]
+                                                    : d.number[(size_t)a] < d.number[(size_t)b];
   });
   for (int v : others) {
     number[(size_t)v] = (int)d.vertex.size();
@@ -122,74 +142,36 @@ std::vector<int> number_columns(int rows, const std::vector<int> &columns, Divis
   return number;
 }
 
-// To whom the vertices belong; returns how many are this process's.
-int assign_owners(MPI_Comm comm, int corners, const int *begin, const int *vertex, const Cells &cells, Division &d)
-{
-  const int n = cells.vertices;
-  int       size, rank;
-  MPI_Comm_size(comm, &size);
-  MPI_Comm_rank(comm, &rank);
-  std::vector<long long> bid((size_t)n);
-  for (int l = 0; l < cells.n; ++l)
-    for (int c = 0; c < corners; ++c)
-      if (const int v = vertex[l * corners + c]; v >= 0) bid[(size_t)v] += begin[l + 1] - begin[l];
-  for (long long &m : bid) m = m * size + (size - 1 - rank);
-  MPI_Allreduce(MPI_IN_PLACE, bid.data(), n, MPI_LONG_LONG, MPI_MAX, comm);
-  std::vector<int> counts((size_t)size);
-  d.owner.resize((size_t)n);
-  d.index.resize((size_t)n);
-  for (size_t v = 0; v < (size_t)n; ++v) {
-    d.owner[v] = size - 1 - (int)(bid[v] % size);
-    d.index[v] = counts[(size_t)d.owner[v]]++;
-    if (d.owner[v] == rank) d.vertex.push_back((int)v);
-  }
-  return counts[(size_t)rank];
-}
-
 } // namespace
 
-// Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by
-// these numbers.
-template <class T>
-Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
+// Which vertices are here. The corners of the leaves, whose vertices are those of the cells, get their numbers here.
+template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells)
 {
-  const int         corners = fine.transfer.corners, n = cells.vertices, all = fine.n + fine.ghosts;
-  const Buffer<int> begin = on_host(fine.transfer.begin), vertex = on_host(fine.transfer.vertex);
-  Buffer<int>       leaves = on_host(leaf);
+  const int         corners = fine.transfer.corners, n = cells.vertices, own = fine.transfer.cells;
+  const Buffer<int> begins = on_host(fine.transfer.begin), vertex = on_host(fine.transfer.vertex);
   const Buffer<unsigned char> bits = on_host(corner_bits(fine));
-  Division                    d;
+  const int *const  begin = begins.data();
   int               rank;
   MPI_Comm_rank(comm_, &rank);
-  coarse.n = coarse.points = assign_owners(comm_, corners, begin.data(), vertex.data(), cells, d);
-  // leaves
-  std::vector<int> local((size_t)cells.n, -1), list, begins(1);
-  for (int l = 0; l < cells.n; ++l)
-    if (begin.data()[l] < begin.data()[l + 1]) {
-      local[(size_t)l] = (int)list.size();
-      list.push_back(l);
-      begins.push_back(begin.data()[l + 1]);
-    }
-  fine.transfer.cells = (int)list.size();
-  for (int p = 0; p < all; ++p) {
-    int &l = leaves.data()[p];
-    if (l < 0) continue;
-    if (local[(size_t)l] < 0) {
-      local[(size_t)l] = (int)list.size();
-      list.push_back(l);
-    }
-    l = local[(size_t)l];
-  }
-  d.leaves = (int)list.size();
-  copy(leaves, leaf);
+  std::vector<int> bid((size_t)n);
+  for (int k = 0; k < own * corners; ++k)
+    if (const int v = vertex.data()[k]; v >= 0) bid[(size_t)v] += begin[k / corners + 1] - begin[k / corners];
+  VertexOwners owners = vertex_owners(comm_, cells, bid);
+  Division     d;
+  d.owner  = std::move(owners.owner);
+  d.index  = std::move(owners.index);
+  d.number = cells.number;
+  for (int v = 0; v < n; ++v)
+    if (d.owner[(size_t)v] == rank) d.vertex.push_back(v);
+  coarse.n = coarse.points = owners.own;
   // their vertices
   enum : int { absent = -1, present = -2, needed = -3 };
   std::vector<int> number((size_t)n, absent), foreign, others;
-  for (size_t k = 0; k < list.size(); ++k) {
+  for (int k = 0; k < cells.n; ++k) {
     unsigned weights = 0;
-    if ((int)k < fine.transfer.cells)
-      for (int p = begins[k]; p < begins[k + 1]; ++p) weights |= bits.data()[p];
+    for (int p = k < own ? begin[k] : 0; k < own && p < begin[k + 1]; ++p) weights |= bits.data()[p];
     for (int c = 0; c < corners; ++c) {
-      const int v = vertex.data()[list[k] * corners + c];
+      const int v = vertex.data()[k * corners + c];
       if (v < 0 || d.owner[(size_t)v] == rank) continue;
       int &is = number[(size_t)v];
       if (weights >> c & 1) is = needed;
@@ -205,12 +187,8 @@ Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells 
   coarse.rows = (int)d.vertex.size();
   d.vertex.insert(d.vertex.end(), others.begin(), others.end());
   for (size_t k = 0; k < d.vertex.size(); ++k) number[(size_t)d.vertex[k]] = (int)k;
-  std::vector<int> at(list.size() * (size_t)corners);
-  for (size_t k = 0; k < at.size(); ++k) {
-    const int v = vertex.data()[list[k / (size_t)corners] * corners + (int)(k % (size_t)corners)];
-    at[k]       = v < 0 ? -1 : number[(size_t)v];
-  }
-  fine.transfer.begin = copy_to(exec_.space, begins);
+  std::vector<int> at(vertex.size());
+  for (size_t k = 0; k < at.size(); ++k) at[k] = vertex.data()[k] < 0 ? -1 : number[(size_t)vertex.data()[k]];
   fine.transfer.vertex = copy_to(exec_.space, at);
   return d;
 }
@@ -225,7 +203,7 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   MPI_Comm_size(comm_, &size);
   const RowsToSend   parts = rows_of_others(size, own, rows, i.data(), j.data(), d);
   const Messages     of_rows(comm_, parts.row_counts), of_entries(comm_, parts.entry_counts);
-  const RowsReceived got    = receive_rows(of_rows, of_entries, parts, own);
+  const RowsReceived got    = receive_rows(of_rows, of_entries, parts, own, d);
   RowsMerged         merged = merge_rows(own, i.data(), j.data(), d, got, longest);
   for (int v = own; v < rows; ++v) merged.begin.push_back(merged.begin.back() + i.data()[v + 1] - i.data()[v]);
   const std::vector<int> number = number_columns(rows, merged.column, d);
@@ -250,7 +228,8 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   std::vector<int>  corner(vertex.data(), vertex.data() + (ptrdiff_t)fine.transfer.cells * fine.transfer.corners);
   for (int &v : corner) v = v < rows ? v : -1;
   fine.transfer.vertex = copy_to(exec_.space, corner);
-  std::vector<Key> start(d.vertex.begin(), d.vertex.begin() + own);
+  std::vector<Key> start;
+  for (int v = 0; v < own; ++v) start.push_back((Key)d.number[(size_t)d.vertex[(size_t)v]]);
   coarse.start = copy_to(exec_.space, start);
   return merged.too_long;
 }
@@ -264,12 +243,24 @@ void GalerkinSetup<T>::take_vertices(const std::vector<int> &vertex, int width, 
   for_each(exec_, (int)mine.size(), GatherNodes<V>{place.data(), of.data(), mine.data(), width});
   of = std::move(mine);
 }
+// The same of the own vertices of a grid, and behind them of its ghosts
+template <class T> template <class V>
+void GalerkinSetup<T>::take_vertices(const std::vector<int> &vertex, Level<T> &grid, int width, Buffer<V> &of)
+{
+  take_vertices(vertex, width, of);
+  Buffer<V> all = make_unset<V>((size_t)(grid.n + grid.ghosts) * (size_t)width);
+  for_each(exec_, (int)of.size(), CopyValues<V>{of.data(), all.data()});
+  grid.exchange.forward((int *)all.data(), (int)(sizeof(V) / sizeof(int)) * width);
+  of = std::move(all);
+}
 
 #define INSTANTIATE(T) \
-  template Division GalerkinSetup<T>::divide(Level<T> &, Level<T> &, const Cells &, Buffer<int> &); \
+  template Division GalerkinSetup<T>::divide(Level<T> &, Level<T> &, const Cells &); \
   template bool     GalerkinSetup<T>::divide_rows(Level<T> &, Level<T> &, Division &, int); \
   template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, int, Buffer<Key> &); \
-  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, int, Buffer<double> &);
+  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, int, Buffer<double> &); \
+  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, Level<T> &, int, Buffer<Key> &); \
+  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, Level<T> &, int, Buffer<double> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

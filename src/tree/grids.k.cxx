@@ -65,10 +65,19 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   };
   for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
-    if (!params_.aggregation && k == (int)cells.size())
-      for (Cells &c : make_cells(exec_, tree, k, k ? 1 : trees())) cells.push_back(std::move(c));
-    Cells these = params_.aggregation ? uniform_cells(exec_, tree, k) : std::move(cells[(size_t)k]);
-    if (const Failure::Kind kind = next_grid(std::move(these), keys, sorted)) return kind;
+    Cells these;
+    int   leaves = -1; // of all keepers
+    if (divides_tree())
+      these = levels_.back().distributed ? kept_cells(exec_, tree, k, keepers_, leaves)
+                                         : gathered_cells(exec_, tree, k, keepers_);
+    else if (params_.aggregation) these = uniform_cells(exec_, tree, k);
+    else {
+      if (k == (int)cells.size())
+        for (Cells &c : make_cells(exec_, tree, k, k ? 1 : trees())) cells.push_back(std::move(c));
+      these = std::move(cells[(size_t)k]);
+    }
+    if (leaves < 0) leaves = these.n;
+    if (const Failure::Kind kind = next_grid(std::move(these), leaves, keys, sorted)) return kind;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     // the balance holds it up
     else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40) break;
@@ -77,47 +86,66 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
 }
 
-// The leaves that nodes are in, their weights at the corners, and on all processes which vertices are used.
+// The leaves that nodes are in.
 template <class T>
-void Setup<T>::interpolate(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
-                           Buffer<int> &leaf, Buffer<unsigned char> &used)
+void Setup<T>::find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
+{
+  leaf = make_unset<int>((size_t)(fine.n + fine.ghosts));
+  bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.transfer.begin);
+  for_each(exec_, cells.n, LeafOfPoint{fine.transfer.begin.data(), leaf.data()});
+  for_each(exec_, fine.n + fine.ghosts - fine.points,
+           LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points,
+                      fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
+}
+
+// The same where the cells are those of a keeper: those of own nodes and ghosts take their place.
+template <class T>
+void Setup<T>::find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
+{
+  LocalLeaves local   = local_leaves(exec_, keepers_, cells, fine.points, fine.n, listed(key));
+  cells               = std::move(local.cells);
+  leaf                = copy_to(exec_.space, local.leaf);
+  fine.transfer.begin = copy_to(exec_.space, local.begin);
+}
+
+// The weights of the nodes at the corners of their leaves. Vertices without any are left out, the others numbered.
+template <class T>
+void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf)
 {
   const int all = fine.n + fine.ghosts;
   fine.transfer.cells   = cells.n;
   fine.transfer.corners = params_.aggregation ? 1 : 1 << params_.dim;
-  bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.transfer.begin);
-  for_each(exec_, cells.n, LeafOfPoint{fine.transfer.begin.data(), leaf.data()});
-  for_each(exec_, all - fine.points,
-           LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points,
-                      fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
-  fine.transfer.weight = make_unset<T>((size_t)all * (size_t)fine.transfer.corners);
+  fine.transfer.weight  = make_unset<T>((size_t)all * (size_t)fine.transfer.corners);
   if (params_.aggregation) return for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
+  Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
   make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
-  if (!fine.distributed || lost()) return;
-  reduce(used, MPI_UNSIGNED_CHAR, MPI_BOR);
+  if (lost()) return;
+  if (fine.distributed && divides_tree()) return number_local_vertices(exec_, keepers_, cells, listed(used));
+  if (fine.distributed) reduce(used, MPI_UNSIGNED_CHAR, MPI_BOR);
+  number_vertices(exec_, cells, used);
 }
 
-// The grid of some leaves, if it is so much smaller that it pays.
-template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y)
+// The grid of some leaves, if it is so much smaller that it pays; of so many leaves in all.
+template <class T>
+Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y)
 {
   if (lost()) return Failure::lost;
-  Level<T>             &fine = levels_.back();
-  Buffer<int>           leaf = make_unset<int>((size_t)(fine.n + fine.ghosts));
-  Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
-  interpolate(fine, cells, key, y, leaf, used);
+  Level<T>   &fine = levels_.back();
+  const bool  local = fine.distributed && divides_tree();
+  Buffer<int> leaf;
+  if (local) find_local_leaves(fine, cells, key, leaf);
+  else find_leaves(fine, cells, key, leaf);
+  interpolate(fine, cells, y, leaf);
   if (lost()) return Failure::lost;
-  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, leaves = cells.n;
-  if (!params_.aggregation) number_vertices(exec_, cells, used);
-  if (lost()) return Failure::lost;
+  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest;
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, leaf);
-  const int n = params_.aggregation ? cells.n : cells.vertices;
+  const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   if (n >= 0.8 * fine.nodes) {
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
     fine.transfer.begin  = Buffer<int>();
     return Failure::none;
   }
-  fine.transfer.vertex = std::move(cells.vertex);
   if (!sweeps()) key = Buffer<Key>(); // colours go by keys
   y = Buffer<double>();
   levels_.emplace_back(exec_, params_.bs);
@@ -135,8 +163,21 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
                        (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
   Division division;
   Division *const owners = coarse.distributed ? &division : nullptr;
-  if (owners) division = galerkin_.divide(from, coarse, cells, leaf);
-  if (const Failure::Kind kind = galerkin_.product_pattern(from, leaf, coarse, owners)) return kind;
+  if (local && !owners) gather_vertices(exec_, comm_, cells);
+  from.transfer.vertex = std::move(cells.vertex);
+  if (local) { // leaves of ghosts come behind those of own nodes
+    std::vector<int> begin = listed(from.transfer.begin);
+    from.transfer.cells    = (int)(std::lower_bound(begin.begin(), begin.end(), from.points) - begin.begin());
+    begin.resize((size_t)from.transfer.cells + 1);
+    from.transfer.begin = copy_to(exec_.space, begin);
+  }
+  if (owners) division = galerkin_.divide(from, coarse, cells);
+  if (const Failure::Kind kind = galerkin_.product_pattern(from, leaf, cells.n, coarse, owners)) return kind;
+  if (local && !owners) {
+    std::vector<int> vertex = listed(from.transfer.vertex);
+    vertex.resize((size_t)from.transfer.cells * (size_t)from.transfer.corners);
+    from.transfer.vertex = copy_to(exec_.space, vertex);
+  }
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
   if (sweeps()) {
@@ -147,15 +188,16 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {
-    galerkin_.take_vertices(division.vertex, 1, key);
-    galerkin_.take_vertices(division.vertex, params_.dim, y);
+    division.vertex.resize((size_t)coarse.n);
+    galerkin_.take_vertices(division.vertex, coarse, 1, key);
+    galerkin_.take_vertices(division.vertex, coarse, params_.dim, y);
   }
   return Failure::none;
 }
 
 #define INSTANTIATE(T) \
   template Failure::Kind Setup<T>::make_grids(const Tree &); \
-  template Failure::Kind Setup<T>::next_grid(Cells, Buffer<Key> &, Buffer<double> &);
+  template Failure::Kind Setup<T>::next_grid(Cells, int, Buffer<Key> &, Buffer<double> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

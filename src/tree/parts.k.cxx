@@ -274,7 +274,9 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   if (fine.distributed) {
     of = make_unset<int>(label.size());
     if (lost()) return false;
-    reduce(largest, MPI_INT, MPI_MAX);
+    std::vector<int> of_all = listed(largest);
+    join_at_vertices(comm_, cells, of_all, MPI_MAX);
+    largest = copy_to(exec_.space, of_all);
   }
   Buffer<double> sum = make<double>(1);
   for (;;) {
@@ -318,8 +320,9 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
     const int v = vertex.data()[(ptrdiff_t)corners * in.data()[p] + c];
     return Component{v, v < 0 ? 0 : label.data()[(ptrdiff_t)corners * root.data()[p] + c]};
   };
-  std::vector<unsigned char> several((size_t)cells.vertices);
-  const auto                 for_components = [&](const auto &f) {
+  const auto number_of_vertex = [&](int v) { return fine.distributed ? cells.number[(size_t)v] : v; };
+  std::vector<int> several((size_t)cells.vertices);
+  const auto       for_components = [&](const auto &f) {
     for (int p = 0; p < points; ++p)
       for (int c = 0; c < corners; ++c)
         if (const Component of = component(p, c); of.vertex >= 0) f(of, weight.data()[(ptrdiff_t)corners * p + c]);
@@ -327,48 +330,67 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   for_components([&](const Component &of, T) {
     if (of.label != largest.data()[of.vertex]) several[(size_t)of.vertex] = 1;
   });
-  if (fine.distributed)
-    MPI_Allreduce(MPI_IN_PLACE, several.data(), cells.vertices, MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
+  if (fine.distributed) join_at_vertices(comm_, cells, several, MPI_BOR);
   std::vector<Component> list;
   for_components([&](const Component &of, T w) {
-    if (w > 0 && several[(size_t)of.vertex]) list.push_back(of);
+    if (w > 0 && several[(size_t)of.vertex]) list.push_back({number_of_vertex(of.vertex), of.label});
   });
   gather(fine.distributed ? (MPI_Comm)comm_ : MPI_COMM_SELF, list);
-  // the new vertices: components[v] is the first one of those of vertex v, from[] their vertices
-  std::vector<int> components((size_t)cells.vertices), first((size_t)cells.vertices), from;
-  for (size_t v = 0, k = 0; v < several.size(); ++v) {
-    components[v] = (int)k;
-    first[v]      = (int)from.size();
-    if (!several[v]) from.push_back((int)v);
-    for (; k < list.size() && list[k].vertex == (int)v; ++k) from.push_back((int)v);
-  }
-  if ((double)from.size() >= 0.8 * fine.nodes) return; // neighbours lie anywhere: there would be no smaller grid
+  // Vertices before each component in the list: their components take their place in the order of all.
+  std::vector<int> before(1);
+  for (size_t k = 0; k < list.size(); ++k)
+    before.push_back(before.back() + (k + 1 == list.size() || list[k + 1].vertex != list[k].vertex));
+  const int vertices = fine.distributed ? cells.first.back() : cells.vertices;
+  const int all_new  = vertices + (int)list.size() - before.back();
+  if (all_new >= 0.8 * fine.nodes) return; // neighbours lie anywhere: there would be no smaller grid
   split_ = true;
   const auto number_of = [&](int p, int c) {
     const Component of = component(p, c);
     if (of.vertex < 0) return -1;
-    const size_t v = (size_t)of.vertex;
-    if (!several[v]) return first[v];
-    const auto at = std::lower_bound(list.begin(), list.end(), of);
-    return at != list.end() && *at == of ? first[v] + (int)(at - list.begin()) - components[v] : -1;
+    const int  number = number_of_vertex(of.vertex);
+    const auto at     = std::lower_bound(list.begin(), list.end(),
+                                         Component{number, several[(size_t)of.vertex] ? of.label : INT_MAX});
+    const int  extra  = (int)(at - list.begin()) - before[(size_t)(at - list.begin())];
+    if (!several[(size_t)of.vertex]) return number + extra;
+    return at != list.end() && at->vertex == number && at->label == of.label ? number + extra : -1;
   };
   std::vector<int> mine((size_t)all * (size_t)corners, -1);
   for (int p = 0; p < points; ++p)
     for (int c = 0; c < corners; ++c) mine[(size_t)corners * (size_t)p + (size_t)c] = number_of(p, c);
   Buffer<int> of_nodes = copy_to(exec_.space, mine);
   if (fine.distributed) fine.exchange.forward(of_nodes.data(), corners);
-  place_in_runs(fine, cells, leaf, on_host(of_nodes), from);
+  place_in_runs(fine, cells, leaf, listed(of_nodes));
+  if (fine.distributed) { // other keepers
+    const int size = (int)cells.first.size() - 1;
+    for (int r = 0; r <= size; ++r) cells.first[(size_t)r] = (int)((long)all_new * r / size);
+  } else cells.number.clear();
 }
 
-// Leaves become runs of nodes with the same vertices, of[] at each corner; these are on those of the tree in from[].
+// Leaves become runs of nodes with the same vertices, of[] at each corner by their numbers among all.
 template <class T>
-void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const Buffer<int> &of,
-                             const std::vector<int> &from)
+void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const std::vector<int> &of)
 {
-  const int         points = fine.points, all = fine.n + fine.ghosts;
-  const Buffer<int> in = on_host(leaf);
-  Buffer<int>       run = on_host(leaf);
-  Runs              runs(fine.transfer.corners, of.data(), cells.n);
+  const int              points = fine.points, all = fine.n + fine.ghosts, corners = fine.transfer.corners;
+  const Buffer<int>      in = on_host(leaf);
+  const std::vector<int> old = listed(cells.vertex);
+  // the vertices here, and those of the tree that they are on
+  std::vector<std::pair<int, int>> vertices;
+  for (size_t k = 0; k < of.size(); ++k)
+    if (of[k] >= 0)
+      vertices.push_back({of[k], old[(size_t)(in.data()[k / (size_t)corners] * corners) + k % (size_t)corners]});
+  std::sort(vertices.begin(), vertices.end());
+  vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
+  std::vector<int> here, from;
+  cells.number.clear();
+  for (const auto &[number, vertex] : vertices) {
+    cells.number.push_back(number);
+    from.push_back(vertex);
+  }
+  for (int v : of)
+    here.push_back(v < 0 ? -1 : (int)(std::lower_bound(cells.number.begin(), cells.number.end(), v) -
+                                      cells.number.begin()));
+  Buffer<int> run = on_host(leaf);
+  Runs        runs(corners, here.data(), cells.n);
   for (int p = 0; p < points; ++p) {
     const int  cell = in.data()[p], before = p ? run.data()[p - 1] : -1;
     const bool same = p && in.data()[p - 1] == cell && runs.fits(before, p);
@@ -385,7 +407,6 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
   fine.transfer.begin = copy_to(exec_.space, runs.begin);
   cells.vertex        = copy_to(exec_.space, runs.vertex);
   copy(run, leaf);
-  // their vertices
   galerkin_.take_vertices(from, 1, cells.key);
   galerkin_.take_vertices(from, params_.dim, cells.y);
   cells.vertices = (int)from.size();

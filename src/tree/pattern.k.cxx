@@ -162,22 +162,23 @@ template <class T> void GalerkinSetup<T>::shorten_lists(Level<T> &fine, const Le
   }
 }
 
-// leaf: of the nodes of the fine grid, ghosts included; division: of the coarse grid, where the processes divide it.
+// leaf: of the nodes of the fine grid, ghosts included, out of so many leaves; division: of the coarse grid, where the
+// processes divide it.
 // too_long: a leaf or row has more neighbours than 16 bits count.
-template <class T> Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf,
+template <class T> Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, int leaves,
                                                                Level<T> &coarse, Division *division)
 {
   const int cells = fine.transfer.cells, entries = (int)fine.j.size(), nodes = coarse.rows;
-  // numbers of leaves and of vertices that the lists may have
-  const int around = division ? division->leaves : cells, range = division ? (int)division->vertex.size() : nodes;
+  // how many vertices the lists may have
+  const int range = division ? (int)division->vertex.size() : nodes;
   bool      long_rows = false;
   fine.product.wide.pair = make_unset<unsigned short>((size_t)entries);
   fine.product.pairs     = make<int>((size_t)cells + 1);
   fine.product.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
   const bool          device = exec_.space == Space::cuda;
-  const Failure::Kind listed = device ? pattern_on_device(fine, leaf, coarse, around, range, long_rows)
-                                      : pattern_on_host(fine, leaf, coarse, around, range, long_rows);
+  const Failure::Kind listed = device ? pattern_on_device(fine, leaf, coarse, leaves, range, long_rows)
+                                      : pattern_on_host(fine, leaf, coarse, leaves, range, long_rows);
   if (listed) return listed;
   if (fine.distributed) {
     if (lost()) return Failure::lost;
@@ -246,7 +247,8 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
   template void                  GalerkinSetup<T>::incidences(Level<T> &, int); \
   template Buffer<unsigned char> GalerkinSetup<T>::corner_bits(const Level<T> &) const; \
   template void                  GalerkinSetup<T>::remap(Level<T> &, const Level<T> &, int, const Buffer<int> &); \
-  template Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &, const Buffer<int> &, Level<T> &, Division *);
+  template Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &, const Buffer<int> &, int, Level<T> &, \
+                                                           Division *);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -1,6 +1,7 @@
 // What only the setup needs.
 #pragma once
 #include "tree/hierarchy.hpp"
+#include "tree/local_cells.hpp"
 #include <vector>
 
 namespace tessera::tree {
@@ -14,15 +15,17 @@ struct Points {
   double                edge[3] = {};      // of the box around the points, stretched; 0 where there are no points
   double                extent = 0;        // the longest one
   Buffer<Key>           key;               // of all nodes; nodes that are not in the tree have the largest one
-  Buffer<Key>           sorted, everyone;  // of own nodes in order; of all processes' nodes
+  Buffer<Key>           sorted, everyone;  // of own nodes in order; of all processes' nodes, where the tree is whole
   std::vector<int>      runs;              // where those of each process begin among the keys of all, and the end
+  KeptKeys              kept;              // of all processes' nodes those that this one keeps, where they divide it
 };
 
-// How the vertices of a grid, in the order of their keys, are divided among the processes.
+// How the vertices of a grid, in the order of their keys, are divided among the processes: those of the cells here and
+// behind them others that own rows have as columns.
 struct Division {
   std::vector<int> owner, index; // the process that owns a vertex, and the vertex's number there
+  std::vector<int> number;       // of a vertex among all
   std::vector<int> vertex;       // the vertex of each number on this process
-  int              leaves = 0;   // of own nodes, then of ghosts
   size_t           entries = 0;  // of the operator on this process, contributions to other processes' rows included
 };
 
@@ -40,10 +43,11 @@ struct ListMemory; // pattern_kernels.hpp
 template <class T> class GalerkinSetup : Context {
 public:
   explicit GalerkinSetup(const Context &context) : Context(context) { }
-  Failure::Kind              product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse,
+  Failure::Kind              product_pattern(Level<T> &fine, const Buffer<int> &leaf, int leaves, Level<T> &coarse,
                                              Division *division = nullptr);
-  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
+  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells);
   template <class V> void take_vertices(const std::vector<int> &vertex, int width, Buffer<V> &of);
+  template <class V> void take_vertices(const std::vector<int> &vertex, Level<T> &grid, int width, Buffer<V> &of);
 
 private:
   void    incidences(Level<T> &fine, int nodes);
@@ -107,24 +111,32 @@ public:
 
 private:
   void                    locate(double length);
-  template <class K> void gather_keys(Buffer<K> &keys, int count);
+  // Do several processes divide the tree? The colours of Gauss-Seidel and aggregates go by all nodes.
+  bool                    divides_tree() const
+  {
+    return levels_[0].distributed && !sweeps() && !params_.aggregation;
+  }
+  std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
+  void                    gather_keys(Buffer<Key> &keys, int count);
+  void                    keep_points();
   void                    sort_points(int sorted_level);
-  double                  count_crowded(const Buffer<Key> &key, int n) const;
+  double                  count_crowded(const Key *key, int n) const;
   Buffer<T>               find_weak(Level<T> &fine, const Buffer<int> &leaf, double few);
   bool                    label_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<int> &root,
                                       Buffer<int> &label, Buffer<int> &largest);
   void                    split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf);
-  void                    interpolate(Level<T> &fine, const Cells &cells, const Buffer<Key> &key,
-                                      const Buffer<double> &y, Buffer<int> &leaf, Buffer<unsigned char> &used);
-  void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const Buffer<int> &of,
-                                        const std::vector<int> &from);
-  Failure::Kind           next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
+  void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
+  void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
+  void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);
+  void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const std::vector<int> &of);
+  Failure::Kind           next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y);
   std::vector<Level<T>>  &levels_;
   Buffer<int>            &perm_, &where_;
   DirichletRows          &constrained_;
   Frame                  &frame_;
   NumericSetup<T>        &numeric_;
   Points                  points_;
+  Keepers                 keepers_;
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
   double                  crowded_ = 0;

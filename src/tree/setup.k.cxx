@@ -64,10 +64,10 @@ struct Crowded {
 
 } // namespace
 
-template <class T> double Setup<T>::count_crowded(const Buffer<Key> &key, int n) const
+template <class T> double Setup<T>::count_crowded(const Key *key, int n) const
 {
   Buffer<double> number = make<double>(1);
-  sum_each(exec_, n, Crowded{key.data(), n, params_.cell_size}, number.data());
+  sum_each(exec_, n, Crowded{key, n, params_.cell_size}, number.data());
   return fetch(number, 0);
 }
 
@@ -146,30 +146,44 @@ template <class T> void Setup<T>::locate(double length)
 }
 
 // The first keys of this process become those of all.
-template <class T> template <class K> void Setup<T>::gather_keys(Buffer<K> &keys, int count)
+template <class T> void Setup<T>::gather_keys(Buffer<Key> &keys, int count)
 {
-  const MPI_Datatype type = sizeof(K) == sizeof(Key) ? MPI_UNSIGNED_LONG_LONG : MPI_UNSIGNED;
+  const MPI_Datatype type = MPI_UNSIGNED_LONG_LONG;
   int                size;
   MPI_Comm_size(comm_, &size);
   std::vector<int> counts((size_t)size);
   points_.runs.assign((size_t)size + 1, 0);
   MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
   std::partial_sum(counts.begin(), counts.end(), points_.runs.begin() + 1);
-  const Buffer<K> here = on_host(keys);
-  Buffer<K>       everyone((size_t)points_.runs.back());
+  const Buffer<Key> here = on_host(keys);
+  Buffer<Key>       everyone((size_t)points_.runs.back());
   MPI_Allgatherv(here.data(), count, type, everyone.data(), counts.data(), points_.runs.data(), type, comm_);
-  keys = make_unset<K>(everyone.size());
+  keys = make_unset<Key>(everyone.size());
   copy(everyone, keys);
   device::synchronize(exec_.space);
+}
+
+// By short keys of own nodes, in order, those of all in leaves of each size; several processes count parts.
+template <class T> std::vector<int> Setup<T>::count_leaves_of_all(Buffer<unsigned> &near)
+{
+  const int dim = params_.dim, own = levels_[0].points;
+  if (!levels_[0].distributed) return count_leaves(exec_, dim, params_.cell_size, own, near, 0, own);
+  std::vector<unsigned> keys = listed(near);
+  near = Buffer<unsigned>();
+  Keepers        keepers;
+  const KeptKeys kept = keep_keys(exec_, comm_, dim, 32, params_.cell_size, false,
+                                  std::vector<Key>(keys.begin(), keys.begin() + own), keepers);
+  const std::vector<Key> all = listed(kept.key);
+  near                       = copy_to(exec_.space, std::vector<unsigned>(all.begin(), all.end()));
+  std::vector<int> counts = count_leaves(exec_, dim, params_.cell_size, (int)all.size(), near, kept.first, kept.last);
+  MPI_Allreduce(MPI_IN_PLACE, counts.data(), (int)counts.size(), MPI_INT, MPI_SUM, comm_);
+  return counts;
 }
 
 // Chooses the root of the tree. Returns the level down to which cells will be in order.
 template <class T> int Setup<T>::find_scale()
 {
   const int dim = params_.dim;
-  int       size, rank;
-  MPI_Comm_size(comm_, &size);
-  MPI_Comm_rank(comm_, &rank);
   points_.y   = make_unset<double>(points_.x.size());
   points_.key = make_unset<Key>((size_t)points_.all);
   Buffer<double> sum = make<double>(1);
@@ -180,22 +194,30 @@ template <class T> int Setup<T>::find_scale()
   locate(1);
   if (params_.aggregation) return depth(dim); // the paper's root: the extent
   Buffer<unsigned> near = short_keys(exec_, dim, points_.n, points_.key);
-  int              number = levels_[0].points, deepest = depth(dim);
-  if (size > 1) {
-    gather_keys(near, number);
-    number = points_.runs.back();
-    merge_runs(exec_, points_.runs, 32, near);
-  }
-  const int        first = (int)((long)number * rank / size), last = (int)((long)number * (rank + 1) / size);
-  std::vector<int> counts = count_leaves(exec_, dim, params_.cell_size, number, near, first, last);
-  MPI_Allreduce(MPI_IN_PLACE, counts.data(), (int)counts.size(), MPI_INT, MPI_SUM, comm_);
-  locate(root_length(dim, params_.cell_size, counts, &deepest));
+  int              deepest = depth(dim);
+  locate(root_length(dim, params_.cell_size, count_leaves_of_all(near), &deepest));
   // What is in a leaf need not be in order. The cells are up to twice as large now and lie otherwise, so leaves may
   // be a little deeper.
   return sweeps() ? depth(dim) : std::min(deepest + 2, depth(dim));
 }
 
-// Own nodes in the order of their keys, as far as cells are to be in order, and on several processes the keys of all.
+// The keys of all nodes go to their keepers, all their bits in order.
+template <class T> void Setup<T>::keep_points()
+{
+  const int   dim = params_.dim;
+  Buffer<Key> own = make_unset<Key>(points_.sorted.size());
+  Buffer<int> order;
+  copy(points_.sorted, own);
+  sort_keys(exec_, points_.n, dim * depth(dim) + 1, own, order);
+  std::vector<Key> keys = listed(own);
+  own   = Buffer<Key>();
+  order = Buffer<int>();
+  keys.resize((size_t)levels_[0].points);
+  points_.kept = keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, keys, keepers_);
+}
+
+// Own nodes in the order of their keys, as far as cells are to be in order, and where every process has the whole tree
+// the keys of all.
 template <class T> void Setup<T>::sort_points(int sorted_level)
 {
   const int dim = params_.dim, unordered = dim * (depth(dim) - sorted_level);
@@ -203,7 +225,7 @@ template <class T> void Setup<T>::sort_points(int sorted_level)
   MPI_Comm_size(comm_, &size);
   MPI_Comm_rank(comm_, &rank);
   sort_keys(exec_, points_.n, dim * depth(dim) + 1, unordered, points_.sorted, perm_);
-  if (size == 1) return;
+  if (size == 1 || divides_tree()) return;
   Buffer<int> order;
   points_.everyone.resize_unset(points_.sorted.extent());
   copy(points_.sorted, points_.everyone);
@@ -234,6 +256,15 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
   for_each(exec_, ghosts, NumberGhosts{where_.data(), points_.n});
   for (;; sorted_level = depth(dim)) {
     sort_points(sorted_level);
+    if (divides_tree()) {
+      keep_points();
+      Tree tree = make_tree(exec_, dim, params_.cell_size, points_.kept, keepers_);
+      if (!lost() && tree.finest > sorted_level) sort_points(depth(dim));
+      const int first = points_.kept.first, own = points_.kept.last - first;
+      crowded_ = tree.finest == depth(dim) ? total(count_crowded(points_.kept.key.data() + first, own)) : 0;
+      points_.kept = KeptKeys();
+      return tree;
+    }
     const Buffer<Key> &keys = size > 1 ? points_.everyone : points_.sorted;
     const int          number = size > 1 ? points_.runs.back() : levels_[0].points;
     Tree               tree;
@@ -244,7 +275,7 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
     } else tree = make_tree(exec_, dim, params_.cell_size, number, keys, sorted_level);
     // By the keys of a device that has failed processes would not go on alike.
     if (!lost() && tree.finest > sorted_level) continue;
-    crowded_ = tree.finest == depth(dim) ? count_crowded(keys, number) : 0;
+    crowded_ = tree.finest == depth(dim) ? count_crowded(keys.data(), number) : 0;
     return tree;
   }
 }

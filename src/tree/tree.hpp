@@ -3,9 +3,13 @@
 // points or on processes.
 #pragma once
 #include "tree/morton.hpp"
+#include <functional>
 #include <vector>
 
 namespace tessera::tree {
+
+struct Keepers;  // keepers.hpp: of the parts of a tree that processes divide
+struct KeptKeys;
 
 // A point at x lies at (x - origin) * factor in units of the finest cells.
 struct Frame {
@@ -38,6 +42,12 @@ struct Cells {
   Buffer<Key>           key;   // of each vertex: a finest cell beside it, inside an occupied leaf
   Buffer<double>        y;     // its coordinates; by number_vertices()
   Buffer<Key>           vertex_key; // and as a key, until then
+  // Of a tree that processes divide:
+  Buffer<unsigned char> vertex_hangs; // with a keeper
+  // With others the cells and vertices are those of own nodes and ghosts (local_cells.hpp). The numbers of these
+  // vertices among all, which ascend; keeper r of vertices has those from first[r] on, and the last one is the number
+  // of all. Empty: all cells are here.
+  std::vector<int>      number, first;
 };
 
 // The ends of n points' coordinates along the axes (the largest number and its negative where there are no points),
@@ -59,8 +69,11 @@ double           root_length(int dim, int capacity, const std::vector<int> &coun
 // sorted: the level down to which the cells are in order; where the finest leaf is deeper there is no tree, which its
 // level says.
 Tree make_tree(const Exec &exec, int dim, int capacity, int n, const Buffer<Key> &keys, int sorted = depth(1));
-// T_k and the next ones, so many in all: the host waits as often as for one.
-std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees);
+// The part of a keeper: the cells that begin with its nodes. Collective.
+Tree make_tree(const Exec &exec, int dim, int capacity, const KeptKeys &keys, const Keepers &keepers);
+// T_k and the next ones, so many in all: the host waits as often as for one. others: adds leaves of other keepers.
+std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees,
+                              const std::function<void(Cells &)> &others = nullptr);
 // Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes /
 // most cells.
 int  uniform_level(int dim, const double *extents, double capacity, double nodes);

@@ -1,231 +1,41 @@
 // Setup of the auxiliary tree: cells, balance.
-#include "tree/crowded.hpp"
 #include "tree/dispatch.hpp"
-#include "tree/tree.hpp"
-#include "exec/each.hpp"
+#include "tree/keepers.hpp"
+#include "tree/tree_kernels.hpp"
+#include "exec/messages.hpp"
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 namespace tessera::tree {
 
 namespace {
 
-// The cells of a level that are split: what the balance works on.
-struct Split {
-  int         n = 0;
-  Buffer<Key> start;
-  Buffer<int> rank;
-};
-
-template <int D> HD inline Key start_of(const Key *key, int p, int level)
-{
-  return level ? key[p] >> (D * (depth(D) - level)) << (D * (depth(D) - level)) : 0; // the root may have no points
-}
-
-// The level of each point's leaf in T_0: one more than the finest level of a cell with more than `most` points.
-template <int D> struct FindLeaf {
-  const short *crowded;
-  int         *leaf;
-  HD void      operator()(int p) const { leaf[p] = crowded[p] < depth(D) ? crowded[p] + 1 : depth(D); }
-};
-// In the order of the keys, a parent before its children, the cells that begin at a point are those of consecutive
-// levels. How many are leaves or split; how many are split.
-template <int D> struct CountCells {
-  const Key *key;
-  const int *leaf;
-  int        leaves; // 1: they count, too
-  int       *count;
-  HD void    operator()(int p) const
-  {
-    const int more = leaf[p] - 1 + leaves - common_level<D>(key, p - 1, p);
-    count[p] = more > 0 ? more : 0;
-  }
-};
-// The cells that are split, with their levels as keys; T_k for k up to the rank splits a cell of more than `most`
-// 2^(kD) points.
-template <int D> struct FillSplits {
-  const Key *key;
-  const int *leaf, *place;
-  int        n, capacity;
-  Key       *start, *level;
-  int       *rank;
-  HD void    operator()(int p) const
-  {
-    const int first = common_level<D>(key, p - 1, p) + 1;
-    for (int l = first; l < leaf[p]; ++l) {
-      const int to = place[p] + l - first, shift = D * (depth(D) - l);
-      int       r = 0;
-      long      bound = capacity;
-      while ((bound <<= D) < n - p && (key[p + bound] ^ key[p]) >> shift == 0) ++r;
-      start[to] = start_of<D>(key, p, l);
-      level[to] = (Key)l;
-      rank[to]  = r;
-    }
-  }
-};
-struct TakeSplit {
-  const int *place;
-  const Key *start;
-  const int *rank;
-  Key       *to_start;
-  int       *to_rank;
-  HD void    operator()(int p) const
-  {
-    to_start[p] = start[place[p]];
-    to_rank[p]  = rank[place[p]];
-  }
-};
-
-// The parents of the neighbours of a split cell must be split, too, if they hold points. wanted: those that are not.
-template <int D> struct Balance {
-  const Key  *start;
-  const int  *rank;
-  int         level;
-  const Key  *coarse;
-  int        *coarse_rank;
-  int         n;
-  const Key  *key;
-  int         points;
-  Key        *wanted;
-  int        *wanted_rank;
-  unsigned char *flag; // of the places in `wanted`; nullptr: ask only
-  int        *missing; // is any of them not split?
-  HD void     operator()(int c) const
-  {
-    const unsigned  h = 1u << (depth(D) - level), top = 1u << depth(D);
-    const Corner<D> x = deinterleave<D>(start[c]);
-    for (int m = 1; m < 1 << D; ++m) {
-      Corner<D> q = x;
-      bool      inside = true;
-      for (int a = 0; a < D; ++a) {
-        const unsigned odd = x.x[a] & h;
-        q.x[a]             = x.x[a] - odd;                                         // of the parent, of length 2 h
-        if (m >> a & 1) q.x[a] = odd ? q.x[a] + 2 * h : q.x[a] - 2 * h; // wraps below zero
-        inside = inside && q.x[a] < top;
-      }
-      const int to = c * ((1 << D) - 1) + m - 1;
-      if (flag) flag[to] = 0;
-      if (!inside) continue;
-      const Key k = interleave<D>(q);
-      const int p = lower_bound(coarse, 0, n, k);
-      if (p < n && coarse[p] == k) {
-        raise_to(coarse_rank + p, rank[c]);
-        continue;
-      }
-      const int first = lower_bound(key, 0, points, k);
-      if (first == points || (key[first] - k) >> (D * (depth(D) - level + 1)) != 0) continue;
-      raise_flag(missing);
-      if (!flag) continue;
-      flag[to]        = 1;
-      wanted[to]      = k;
-      wanted_rank[to] = rank[c];
-    }
-  }
-};
-
-struct TakeWanted {
-  const int *place;
-  const Key *start;
-  const int *rank;
-  int        offset;
-  Key       *to_start;
-  int       *to_rank;
-  HD void    operator()(int p) const
-  {
-    to_start[offset + p] = start[place[p]];
-    to_rank[offset + p]  = rank[place[p]];
-  }
-};
-struct TakeOrdered {
-  const int *place;
-  const int *from;
-  int       *to;
-  HD void    operator()(int p) const { to[p] = from[place[p]]; }
-};
-struct FirstOfKey {
-  const Key     *start;
-  unsigned char *flag;
-  HD void        operator()(int p) const { flag[p] = !p || start[p] != start[p - 1]; }
-};
-// Of equal keys the largest rank.
-struct TakeLargest {
-  const int *first;
-  int        n, all;
-  const Key *start;
-  const int *rank;
-  Key       *to_start;
-  int       *to_rank;
-  HD void    operator()(int p) const
-  {
-    int largest = -1;
-    for (int q = first[p]; q < (p + 1 < n ? first[p + 1] : all); ++q) largest = rank[q] > largest ? rank[q] : largest;
-    to_start[p] = start[first[p]];
-    to_rank[p]  = largest;
-  }
-};
-
-// The leaves of points in cells that are split for the balance: few points, as they were in one leaf.
-template <int D> struct RaiseWanted {
-  const int *place;
-  const Key *start, *key;
-  int        level, n;
-  int       *leaf;
-  HD void    operator()(int c) const
-  {
-    const Key k = start[place[c]];
-    for (int p = lower_bound(key, 0, n, k); p < n && (key[p] ^ k) >> (D * (depth(D) - level)) == 0; ++p)
-      raise_to(leaf + p, level + 1);
-  }
-};
-// Where the splits of each level begin, and the end
-struct Levels {
-  int first[depth(1) + 1] = {};
-};
-// The splits of a level are in the order of their keys.
-template <int D> struct FillCells {
-  const Key   *key;
-  const int   *leaf, *place;
-  const Key   *split;
-  const int   *split_rank;
-  Levels       levels;
-  Key         *start;
-  signed char *rank, *parent, *level;
-  HD signed char rank_of(Key k, int l) const
-  {
-    return (signed char)split_rank[lower_bound(split, levels.first[l], levels.first[l + 1], k)];
-  }
-  HD void        operator()(int p) const
-  {
-    const int   from = common_level<D>(key, p - 1, p) + 1, until = leaf[p];
-    signed char above = 127; // of the root
-    if (from <= until && from) above = rank_of(start_of<D>(key, p, from - 1), from - 1);
-    for (int l = from; l <= until; ++l) {
-      const int to = place[p] + l - from;
-      start[to]  = start_of<D>(key, p, l);
-      level[to]  = (signed char)l;
-      parent[to] = above;
-      rank[to]   = above = l < until ? rank_of(start[to], l) : (signed char)-1;
-    }
-  }
-};
-
 template <int D> class Builder {
 public:
   Builder(const Exec &e, int capacity, int n, const Buffer<Key> &k, int sorted) :
-    exec_(e), capacity_(capacity), n_(n), sorted_(sorted), key_(k)
+    exec_(e), capacity_(capacity), n_(n), sorted_(sorted), key_(k), last_(n)
+  {
+  }
+  Builder(const Exec &e, int capacity, const KeptKeys &k, const Keepers &keepers) :
+    exec_(e), capacity_(capacity), n_((int)k.key.size()), sorted_(depth(1)), key_(k.key), keepers_(&keepers),
+    first_(k.first), last_(k.last)
   {
   }
   Tree build()
   {
-    const int points = std::max(n_, 1); // the root is there without points
+    const int points = keepers_ ? n_ : std::max(n_, 1); // the root is there without points
     Tree      tree;
     leaf_ = make<int>(points);
     if (n_) for_each(exec_, n_, FindLeaf<D>{crowded<D>(exec_, n_, capacity_, key_, 0, n_).data(), leaf_.data()});
     else leaf_.zero();
+    if (keepers_) for_each(exec_, n_, LeaveOut{first_, last_, leaf_.data()});
     std::vector<Split> split = splits();
+    if (keepers_) add_spanning(split);
     tree.dim    = D;
     tree.finest = (int)split.size();
     if (tree.finest > sorted_) return tree;
-    tree.added  = balance(split);
+    tree.added  = keepers_ ? balance_with_others(split) : balance(split);
     if (device::failed()) return tree; // the host has learned zeros
     // the splits of all levels in one list
     Levels levels;
@@ -238,7 +48,7 @@ public:
       for_each(exec_, split[l].n, CopyValues<int>{split[l].rank.data(), rank.data() + levels.first[l]});
     }
     for_each(exec_, points, CountCells<D>{key_.data(), leaf_.data(), 1, place.data()});
-    const int n = tree.cells = scan(exec_, points, place);
+    const int n = tree.cells = points ? scan(exec_, points, place) : 0;
     tree.start  = make<Key>(n);
     tree.rank   = make<signed char>(n);
     tree.parent = make<signed char>(n);
@@ -289,58 +99,225 @@ private:
     long        added = 0;
     const int   levels = (int)split.size();
     Buffer<int> missing = make<int>(levels + 1), found((size_t)levels + 1);
-    const auto  ask = [&](int l, Key *wanted, int *rank, unsigned char *flag) {
-      const Split &fine = split[(size_t)l];
-      Split       &coarse = split[(size_t)l - 1];
-      for_each(exec_, fine.n,
-                   Balance<D>{fine.start.data(), fine.rank.data(), l, coarse.start.data(), coarse.rank.data(), coarse.n,
-                          key_.data(), n_, wanted, rank, flag, missing.data() + l});
-    };
     // Many trees are balanced by themselves down to some level, to which nobody has to wait for what is missing.
     missing.zero();
-    for (int l = levels - 1; l > 0; --l) ask(l, nullptr, nullptr, nullptr);
+    for (int l = levels - 1; l > 0; --l) ask(split, l, nullptr, nullptr, nullptr, missing.data());
     copy(missing, found);
     int l = levels - 1;
     while (l > 0 && !found.data()[l]) --l;
     for (; l > 0; --l) {
-      const Split          &fine   = split[(size_t)l];
-      Split                &coarse = split[(size_t)l - 1];
-      const int             m      = fine.n * ((1 << D) - 1);
+      const int             m = split[(size_t)l].n * ((1 << D) - 1);
       Buffer<Key>           wanted = make<Key>(m);
       Buffer<int>           rank = make<int>(m), where;
       Buffer<unsigned char> flag = make<unsigned char>(m);
-      ask(l, wanted.data(), rank.data(), flag.data());
+      ask(split, l, wanted.data(), rank.data(), flag.data(), missing.data());
       select(exec_, m, flag, where);
-      if (where.empty()) continue;
-      for_each(exec_, (int)where.size(),
-               RaiseWanted<D>{where.data(), wanted.data(), key_.data(), l - 1, n_, leaf_.data()});
-      const int   both  = coarse.n + (int)where.size();
-      Buffer<Key> start = make<Key>(both);
-      Buffer<int> ranks = make<int>(both), order, first;
-      for_each(exec_, coarse.n, CopyValues<Key>{coarse.start.data(), start.data()});
-      for_each(exec_, coarse.n, CopyValues<int>{coarse.rank.data(), ranks.data()});
-      for_each(exec_, (int)where.size(),
-               TakeWanted{where.data(), wanted.data(), rank.data(), coarse.n, start.data(), ranks.data()});
-      sort_keys(exec_, both, D * depth(D), start, order);
-      Buffer<int> ordered = make<int>(both);
-      for_each(exec_, both, TakeOrdered{order.data(), ranks.data(), ordered.data()});
-      flag = make<unsigned char>(both);
-      for_each(exec_, both, FirstOfKey{start.data(), flag.data()});
-      select(exec_, both, flag, first);
-      added += (long)first.size() - coarse.n;
-      coarse.n         = (int)first.size();
-      coarse.start     = make<Key>(coarse.n);
-      coarse.rank      = make<int>(coarse.n);
-      for_each(exec_, coarse.n,
-               TakeLargest{first.data(), coarse.n, both, start.data(), ordered.data(), coarse.start.data(),
-                           coarse.rank.data()});
+      if (!where.empty()) added += split_more(split[(size_t)l - 1], l - 1, where, wanted, rank);
     }
     return added;
+  }
+  Asked<D> splits_of(Split &split, int level) const
+  {
+    Asked<D> of{split.start.data(), split.rank.data(), split.n, level, key_.data(), first_, last_, 0,
+                (Key)1 << (D * depth(D))};
+    if (keepers_) {
+      const size_t r = (size_t)keepers_->rank;
+      of.begin       = keepers_->begin[r];
+      if (r + 1 < keepers_->begin.size()) of.end = keepers_->begin[r + 1];
+    }
+    return of;
+  }
+  void ask(std::vector<Split> &split, int l, Key *wanted, int *rank, unsigned char *flag, int *missing) const
+  {
+    const Split &fine = split[(size_t)l];
+    for_each(exec_, fine.n,
+             Balance<D>{fine.start.data(), fine.rank.data(), splits_of(split[(size_t)l - 1], l - 1), wanted, rank, flag,
+                        missing + l});
+  }
+  // Cells of a level that are split for the balance, wanted[] at the places where[], perhaps several times, come to
+  // the others. Returns how many.
+  long split_more(Split &coarse, int level, const Buffer<int> &where, const Buffer<Key> &wanted,
+                  const Buffer<int> &rank)
+  {
+    for_each(exec_, (int)where.size(),
+             RaiseWanted<D>{where.data(), wanted.data(), key_.data(), level, first_, last_, leaf_.data()});
+    const int   both  = coarse.n + (int)where.size();
+    Buffer<Key> start = make<Key>(both);
+    Buffer<int> ranks = make<int>(both), order, first;
+    for_each(exec_, coarse.n, CopyValues<Key>{coarse.start.data(), start.data()});
+    for_each(exec_, coarse.n, CopyValues<int>{coarse.rank.data(), ranks.data()});
+    for_each(exec_, (int)where.size(),
+             TakeWanted{where.data(), wanted.data(), rank.data(), coarse.n, start.data(), ranks.data()});
+    sort_keys(exec_, both, D * depth(D), start, order);
+    Buffer<int> ordered = make<int>(both);
+    for_each(exec_, both, TakeOrdered{order.data(), ranks.data(), ordered.data()});
+    Buffer<unsigned char> flag = make<unsigned char>(both);
+    for_each(exec_, both, FirstOfKey{start.data(), flag.data()});
+    select(exec_, both, flag, first);
+    const long added = (long)first.size() - coarse.n;
+    coarse.n         = (int)first.size();
+    coarse.start     = make<Key>(coarse.n);
+    coarse.rank      = make<int>(coarse.n);
+    for_each(exec_, coarse.n,
+             TakeLargest{first.data(), coarse.n, both, start.data(), ordered.data(), coarse.start.data(),
+                         coarse.rank.data()});
+    return added;
+  }
+
+  // --- with other keepers ---
+  using SpanningCells = std::vector<SpanningCell *>;
+  // Cells of several keepers come to the splits of all those that have nodes in them, and all go on to the finest
+  // level of any.
+  void add_spanning(std::vector<Split> &split)
+  {
+    const std::vector<Key> keys = listed(key_);
+    spanning_ = spanning_cells(*keepers_, D, capacity_,
+                               std::vector<Key>(keys.begin() + first_, keys.begin() + last_));
+    int levels = (int)split.size();
+    MPI_Allreduce(MPI_IN_PLACE, &levels, 1, MPI_INT, MPI_MAX, keepers_->comm);
+    split.resize((size_t)levels);
+    for_spanning(split, [](const SpanningCells &cells, std::vector<Key> &start, std::vector<int> &rank) {
+      for (const SpanningCell *c : cells) {
+        const auto   to = std::lower_bound(start.begin(), start.end(), c->start);
+        const size_t at = (size_t)(to - start.begin());
+        if (to == start.end() || *to != c->start) {
+          start.insert(to, c->start);
+          rank.insert(rank.begin() + (ptrdiff_t)at, c->rank);
+        } else rank[at] = c->rank;
+      }
+    });
+  }
+  // f(the spanning cells with own nodes, the splits, their ranks) of each level that has such cells
+  template <class F> void for_spanning(std::vector<Split> &split, const F &f)
+  {
+    const Key least = keepers_->least[(size_t)keepers_->rank], most = keepers_->most[(size_t)keepers_->rank];
+    for (size_t l = 0; l < split.size(); ++l) {
+      SpanningCells cells;
+      for (SpanningCell &c : spanning_)
+        if (c.level == (int)l && c.start <= most && c.start + ((Key)1 << (D * (depth(D) - c.level))) > least &&
+            !keepers_->empty(keepers_->rank))
+          cells.push_back(&c);
+      if (cells.empty()) continue;
+      Split           &s = split[l];
+      std::vector<Key> start = listed(s.start);
+      std::vector<int> rank = listed(s.rank);
+      f(cells, start, rank);
+      s.n     = (int)start.size();
+      s.start = copy_to(exec_.space, start);
+      s.rank  = copy_to(exec_.space, rank);
+    }
+  }
+  // Level by level, too; what others have to split they learn before they go on.
+  long balance_with_others(std::vector<Split> &split)
+  {
+    long        added = 0;
+    Buffer<int> missing = make<int>((int)split.size() + 1);
+    for (int l = (int)split.size() - 1; l > 0; --l) {
+      Split                &coarse = split[(size_t)l - 1];
+      const int             m      = split[(size_t)l].n * ((1 << D) - 1);
+      Buffer<Key>           wanted = make<Key>(m);
+      Buffer<int>           rank = make<int>(m), where;
+      Buffer<unsigned char> flag = make<unsigned char>(m);
+      ask(split, l, wanted.data(), rank.data(), flag.data(), missing.data());
+      select(exec_, m, flag, where);
+      const int           found = (int)where.size();
+      Buffer<Key>         cell = make<Key>(found);
+      Buffer<int>         cell_rank = make<int>(found);
+      for_each(exec_, found,
+               TakeWanted{where.data(), wanted.data(), rank.data(), 0, cell.data(), cell_rank.data()});
+      // own cells, and those of others
+      std::vector<Key> start = listed(cell), to_split;
+      std::vector<int> ranks = listed(cell_rank), split_ranks;
+      take_asked(coarse, l - 1, exchange_asked(l - 1, start, ranks, to_split, split_ranks), to_split, split_ranks);
+      if (to_split.empty()) continue;
+      std::vector<int> all(to_split.size());
+      std::iota(all.begin(), all.end(), 0);
+      added += split_more(coarse, l - 1, copy_to(exec_.space, all), copy_to(exec_.space, to_split),
+                          copy_to(exec_.space, split_ranks));
+    }
+    share_ranks(split);
+    MPI_Allreduce(MPI_IN_PLACE, &added, 1, MPI_LONG, MPI_SUM, keepers_->comm);
+    return added;
+  }
+  using Wish = std::pair<Key, int>; // a cell and its rank
+  // What others ask of this keeper. Own cells go to the list of those that will be split.
+  std::vector<Wish> exchange_asked(int level, const std::vector<Key> &start, const std::vector<int> &ranks,
+                                   std::vector<Key> &to_split, std::vector<int> &split_ranks)
+  {
+    const Key               length = (Key)1 << (D * (depth(D) - level));
+    std::map<Key, int>      wishes;
+    for (size_t p = 0; p < start.size(); ++p) {
+      const int r = keepers_->of_first(start[p], length);
+      if (r == keepers_->rank) {
+        to_split.push_back(start[p]);
+        split_ranks.push_back(ranks[p]);
+      } else if (r >= 0) {
+        int &largest = wishes.emplace(start[p], ranks[p]).first->second;
+        largest      = std::max(largest, ranks[p]);
+      }
+    }
+    std::vector<int> counts((size_t)keepers_->size), rank;
+    std::vector<Key> key; // in the order of their keepers
+    for (const auto &[cell, largest] : wishes) {
+      ++counts[(size_t)keepers_->of_first(cell, length)];
+      key.push_back(cell);
+      rank.push_back(largest);
+    }
+    const Messages         messages(keepers_->comm, counts);
+    const std::vector<Key> cells = messages.send(key);
+    const std::vector<int> of    = messages.send(rank);
+    std::vector<Wish>      got;
+    for (size_t p = 0; p < cells.size(); ++p) got.push_back({cells[p], of[p]});
+    return got;
+  }
+  void take_asked(Split &coarse, int level, const std::vector<Wish> &wishes, std::vector<Key> &to_split,
+                  std::vector<int> &split_ranks)
+  {
+    std::vector<Key> cells;
+    std::vector<int> ranks;
+    for (const Wish &w : wishes) {
+      cells.push_back(w.first);
+      ranks.push_back(w.second);
+    }
+    const Buffer<Key>     key = copy_to(exec_.space, cells);
+    const Buffer<int>     rank = copy_to(exec_.space, ranks);
+    Buffer<unsigned char> flag = make<unsigned char>((int)cells.size());
+    for_each(exec_, (int)cells.size(),
+             AskedByOthers<D>{splits_of(coarse, level), key.data(), rank.data(), flag.data()});
+    const std::vector<unsigned char> missing = listed(flag);
+    for (size_t p = 0; p < cells.size(); ++p)
+      if (missing[p]) {
+        to_split.push_back(cells[p]);
+        split_ranks.push_back(ranks[p]);
+      }
+  }
+  // Of a spanning cell the largest rank that a keeper knows.
+  void share_ranks(std::vector<Split> &split)
+  {
+    for (const bool fill : {false, true}) {
+      for_spanning(split, [&](const SpanningCells &cells, std::vector<Key> &start, std::vector<int> &rank) {
+        for (SpanningCell *c : cells) {
+          const auto at = std::lower_bound(start.begin(), start.end(), c->start);
+          if (at == start.end()) continue; // of a device that has failed
+          int &mine = rank[(size_t)(at - start.begin())];
+          if (fill) mine = c->rank;
+          else c->rank = mine;
+        }
+      });
+      std::vector<int> ranks;
+      for (const SpanningCell &c : spanning_) ranks.push_back(c.rank);
+      MPI_Allreduce(MPI_IN_PLACE, ranks.data(), (int)ranks.size(), MPI_INT, MPI_MAX, keepers_->comm);
+      for (size_t c = 0; c < ranks.size(); ++c) spanning_[c].rank = ranks[c];
+    }
   }
   const Exec        &exec_;
   int                capacity_, n_, sorted_;
   const Buffer<Key> &key_;
   Buffer<int>        leaf_; // level of the leaf of each point
+  // where several processes divide the tree, and its cells that several have
+  const Keepers            *keepers_ = nullptr;
+  int                       first_ = 0, last_; // own points
+  std::vector<SpanningCell> spanning_;
 };
 
 } // namespace
@@ -349,6 +326,13 @@ Tree make_tree(const Exec &exec, int dim, int capacity, int n, const Buffer<Key>
 {
   Tree tree;
   with_dim(dim, [&](auto d) { tree = Builder<d.value>(exec, capacity, n, keys, sorted).build(); });
+  return tree;
+}
+
+Tree make_tree(const Exec &exec, int dim, int capacity, const KeptKeys &keys, const Keepers &keepers)
+{
+  Tree tree;
+  with_dim(dim, [&](auto d) { tree = Builder<d.value>(exec, capacity, keys, keepers).build(); });
   return tree;
 }
 

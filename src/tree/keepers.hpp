@@ -1,0 +1,51 @@
+// Several processes divide the tree: each is the keeper of an interval of keys, with those of all processes' nodes that
+// are in it. An interval begins where a leaf of the unbalanced T_0 does, so a cell with nodes of two keepers has more
+// than a leaf may have: it is split in T_0, and it is one of the few that all processes know.
+#pragma once
+#include "tree/tree.hpp"
+#include <mpi.h>
+#include <vector>
+
+namespace tessera::tree {
+
+// A cell with nodes of several keepers.
+struct SpanningCell {
+  int  level;
+  Key  start;
+  int  rank;
+  bool operator<(const SpanningCell &o) const { return level != o.level ? level < o.level : start < o.start; }
+};
+
+struct Keepers {
+  MPI_Comm         comm = MPI_COMM_SELF;
+  int              size = 1, rank = 0;
+  std::vector<Key> begin;       // keeper r has the keys from begin[r] on
+  std::vector<Key> least, most; // of its nodes; least > most: it has none
+  int  of(Key key) const;
+  bool empty(int r) const { return least[(size_t)r] > most[(size_t)r]; }
+  // The first keeper of a node whose key is in [key, key + length), as far as its ends tell; -1: there is none.
+  int  of_first(Key key, Key length) const;
+};
+
+// The nodes of a keeper, in order: [first, last) of the keys, with `capacity` of others before and behind them as far
+// as there are so many.
+struct KeptKeys {
+  Buffer<Key> key;
+  int         first = 0, last = 0;
+};
+
+// Keys of own nodes, which are in order, go to their keepers, as many to each as can be. leaves: intervals begin where
+// leaves of T_0 do. Collective.
+KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capacity, bool leaves,
+                   const std::vector<Key> &sorted, Keepers &keepers);
+// The cells of several keepers, with their ranks by the numbers of their nodes. Collective.
+std::vector<SpanningCell> spanning_cells(const Keepers &keepers, int dim, int capacity, const std::vector<Key> &own);
+
+template <class V> std::vector<V> listed(const Buffer<V> &from)
+{
+  Buffer<V> here(from.size());
+  copy(from, here);
+  return std::vector<V>(here.data(), here.data() + here.size());
+}
+
+} // namespace tessera::tree
