@@ -207,6 +207,7 @@ PetscErrorCode Newton::SetZeroTolerance(Vec X)
   }
   plan.zero_tolerance = options.zero_tolerance * PetscMin(size, 1);
   if (mesh.problem()) mesh.problem()->zero_tolerance = plan.zero_tolerance;
+  single_.zero_tolerance = plan.zero_tolerance;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
