@@ -20,7 +20,7 @@ constexpr double slow       = 0.5;  // a factor above brings it back
 constexpr int    judged     = 10;
 constexpr double too_many   = 40;
 // products with the matrix that take as long as the operators of a hierarchy and its cycles: of grids, of trees
-constexpr int    worthwhile[] = {40, 200};
+constexpr int    worthwhile[] = {20, 200};
 
 // Natural residuals of the cycles on one linear problem.
 struct Progress {
@@ -86,8 +86,8 @@ PetscErrorCode Newton::ServesSingle(Mat J, Vec X, bool *serves)
 
   PetscFunctionBegin;
   *serves = p.variant == Variant::hybrid && p.cycle == Cycle::automatic && !p.pre && !p.post && !p.levels &&
-            plan.exec.space == Space::host && !source.reflect;
-  if (*serves) PetscCall(single_.Read(J, X, serves));
+            BackendOf(plan.exec.space) == TESSERA_BACKEND_HOST && !source.reflect;
+  if (*serves) PetscCall(single_.Read(J, X, worthwhile[on_tree], serves));
   single_.zero_tolerance = plan.zero_tolerance;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -107,7 +107,7 @@ PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F
   TesseraCallCXX(*model = linear_->measure());
   const double first = std::sqrt(model->natural);
   double       now   = first;
-  single_.aim(first, target, worthwhile[on_tree]);
+  single_.aim(first, target);
   while (!*done) {
     TesseraCallCXX(*model = linear_->cycle(false, true));
     now    = std::sqrt(model->natural);
@@ -127,9 +127,9 @@ PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F
 PetscErrorCode Newton::LeaveSingle(PetscObject solver, bool *failed)
 {
   PetscFunctionBegin;
-  if (unread_) PetscCall(ReadJacobian(solver, jacobian_, failed));
-  unread_ = false;
-  linear_ = on_tree ? (LinearProblem *)mesh.problem() : &box_;
+  if (single_.unread) PetscCall(ReadJacobian(solver, jacobian_, failed));
+  single_.unread = false;
+  linear_ = hierarchy();
   if (!*failed) TesseraCallCXX(linear_->forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

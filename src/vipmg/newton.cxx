@@ -23,7 +23,7 @@ PetscErrorCode Newton::Reset()
   PetscCall(UseCurrentStream(plan.exec.space)); // memory is given back in its order
   PetscCall(matrix.Reset());
   PetscCall(single_.Reset());
-  PetscCall(VecDestroy(&best_));
+  PetscCall(VecDestroy(&best_.at));
   const Exec exec = plan.exec;
   plan            = Plan();
   box_            = BoxProblem(plan);
@@ -262,10 +262,11 @@ PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bo
     bool single;
     jacobian_ = J;
     PetscCall(ServesSingle(J, X, &single));
-    unread_ = single && built_; // the first one is read in any case, for what is wrong with it and for views
-    if (!unread_) PetscCall(ReadJacobian(solver, J, failed));
+    // The first one is read in any case, for symmetry, what is wrong with it, and views.
+    single_.unread = single && built_ && hierarchy()->symmetric();
+    if (!single_.unread) PetscCall(ReadJacobian(solver, J, failed));
     if (*failed) PetscCall(PetscInfo(solver, "%s\n", failure));
-    else if (single) linear_ = &single_;
+    else if (single && hierarchy()->symmetric()) linear_ = &single_;
     *read = !*failed;
   }
   if (*failed) PetscCall(problem.Stopped(End::jacobian));
@@ -279,9 +280,9 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   bool      read = false;
 
   PetscFunctionBegin;
-  carried_ = true;
-  strict_  = false;
-  above_   = 0;
+  carried_    = true;
+  strict_     = false;
+  best_.above = 0;
   PetscCall(ProjectToBounds(XL, XU, X));
   PetscCall(SetZeroTolerance(X));
   PetscCall(problem.Function(X, F));

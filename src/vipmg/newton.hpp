@@ -109,14 +109,16 @@ private:
   PetscErrorCode NameFreeShift(bool *failed);
   BoxProblem     box_{plan};
   SingleGrid     single_;
+  LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }
   LinearProblem *linear_ = nullptr; // of the box, or of the mesh, or of a single grid
-  bool           unread_ = false;   // the Jacobian, by the hierarchy
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from
-  Vec            best_ = nullptr; // of the points that the last steps have not come below
-  double         best_natural_ = 0;
-  int            above_  = 0;     // steps since then
+  struct {                        // of the points that the last steps have not come below
+    Vec    at      = nullptr;
+    double natural = 0;
+    int    above   = 0;           // steps since then
+  } best_;
   bool           strict_ = false; // the next step must bring a smaller residual
 };
 

@@ -2,32 +2,23 @@
 #include "petsc/device.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <stdexcept>
+#include <string>
 
 namespace tessera::vipmg {
 
 namespace {
 
-// Sums of rows, as a share of their diagonal entries, from which on conjugate gradients are tried: twice the inverse
-// of the least one bounds the condition number of an M-matrix scaled by its diagonal. Some rows, of nodes at slivers,
-// may have less: these cost a few steps.
-constexpr double dominant  = 1e-3;
+// Conjugate gradients are tried where the sums of rows, as a share of their diagonal entries, are large enough: twice
+// the inverse of the least one bounds the condition number of an M-matrix scaled by its diagonal. Some rows, of nodes
+// at slivers, may have less: these cost a few steps.
+constexpr double few       = 6.5;  // products by the root of such a share
 constexpr double least_sum = 1e-6;
 constexpr double exempt    = 0.05; // a share of all rows
 constexpr int    cycles    = 10;   // that have all the products that are worth it
 constexpr int    most_sets = 20;   // in a cycle
 constexpr int    looked    = 4;    // steps of conjugate gradients between two looks at the active set
 constexpr double enough    = 0.3;  // of the target
-
-double scattered(uint64_t k)
-{
-  k *= 0x9e3779b97f4a7c15ULL;
-  k ^= k >> 29;
-  k *= 0xbf58476d1ce4e5b9ULL;
-  k ^= k >> 32;
-  return (double)(k >> 11) / (double)(1ULL << 53) + 0.5;
-}
 
 double dot(ptrdiff_t n, const double *a, const double *b)
 {
@@ -55,90 +46,119 @@ PetscErrorCode SingleGrid::Reset()
   PetscFunctionBegin;
   PetscCall(VecDestroy(&in_));
   PetscCall(VecDestroy(&out_));
-  A_ = nullptr;
+  for (auto *v : {&diagonal_, &inverse_, &b_, &lo_, &up_, &x_, &kept_, &r_, &v_, &p_, &q_, &s_, &free_})
+    std::vector<double>().swap(*v);
   n_ = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode SingleGrid::Read(Mat J, Vec X, bool *serves)
+PetscErrorCode SingleGrid::Read(Mat J, Vec X, int worth, bool *serves)
 {
   PetscBool on_host, has;
   VecType   type;
-  PetscInt  n;
+  PetscInt  n, all;
 
   PetscFunctionBegin;
-  *serves = false;
+  *serves    = false;
+  A_         = J;
+  aim_.worth = worth;
   PetscCall(MatHasOperation(J, MATOP_MULT, &has));
   PetscCall(MatGetVecType(J, &type));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)X, &on_host, VECSEQ, VECMPI, ""));
-  const std::string of(type ? type : "");
-  if (!has || !on_host || (of != VECSTANDARD && of != VECSEQ && of != VECMPI)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecGetLocalSize(X, &n));
-  if (n_ != n || !in_) {
-    PetscCall(Reset());
-    PetscCall(VecDuplicate(X, &in_));
-    PetscCall(VecDuplicate(X, &out_));
-    TesseraCallCXX({
-      for (auto *v : {&diagonal_, &inverse_, &b_, &lo_, &up_, &x_, &kept_, &r_, &v_, &p_, &q_, &s_, &free_})
-        v->assign((size_t)n, 0);
-      active_.assign((size_t)n, 0);
-    });
-    n_ = n;
-  }
+  const std::string fits(type ? type : "");
+  if (!has || !on_host || (fits != VECSTANDARD && fits != VECSEQ && fits != VECMPI)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectGetComm((PetscObject)X, &comm_));
-  A_ = J;
-  PetscCall(VecGetSize(X, &n));
-  all_ = (double)n;
-  PetscCall(Judge(J, serves));
+  PetscCall(VecGetLocalSize(X, &n));
+  PetscCall(VecGetSize(X, &all));
+  if (n_ != n) PetscCall(Reset());
+  n_   = n;
+  all_ = (double)all;
+  PetscCall(Sample(serves));
+  if (!*serves) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!in_) PetscCall(VecDuplicate(X, &in_));
+  if (!out_) PetscCall(VecDuplicate(X, &out_));
+  PetscCall(Judge(X, serves));
+  if (!*serves) PetscCall(Reset()); // no memory for what has no use
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Rows whose product with scattered numbers is that of their diagonal entry alone have no couplings.
-PetscErrorCode SingleGrid::Judge(Mat J, bool *serves)
+// The steps of conjugate gradients are about as many as the root of the condition number.
+double SingleGrid::dominant() const { return (few / aim_.worth) * (few / aim_.worth); }
+
+// A product with the matrix is spared where some of its rows say that it is not worth it.
+PetscErrorCode SingleGrid::Sample(bool *serves)
 {
-  double   *ones = p_.data(), *sums = q_.data(), least = HUGE_VAL, below = 0;
-  PetscInt first;
+  constexpr PetscInt rows = 100;
+  double             counts[2] = {0, 0}; // rows looked at, and those that are not dominant
+  PetscInt           first, n;
+  const PetscInt    *columns;
+  const PetscScalar *a;
+  PetscBool          has;
 
   PetscFunctionBegin;
-  PetscCall(VecPlaceArray(out_, diagonal_.data()));
-  PetscCall(MatGetDiagonal(J, out_));
-  PetscCall(VecResetArray(out_));
-  std::fill_n(ones, n_, 1.);
-  PetscCall(Multiply(J, in_, out_, ones, sums));
-  for (ptrdiff_t i = 0; i < n_; ++i) {
-    const double d = diagonal_[(size_t)i], share = sums[i] / d;
-    if (!(d > 0) || !std::isfinite(share)) least = -1;
-    least = std::min(least, share);
-    below += share < dominant;
+  *serves = true;
+  PetscCall(MatHasOperation(A_, MATOP_GET_ROW, &has));
+  if (!has) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetOwnershipRange(A_, &first, nullptr));
+  for (ptrdiff_t k = 0; k < PetscMin(rows, n_); ++k) {
+    const PetscInt row = first + (PetscInt)(k * n_ / PetscMin(rows, n_));
+    double         sum = 0, diagonal = 0;
+    PetscCall(MatGetRow(A_, row, &n, &columns, &a));
+    for (PetscInt j = 0; j < n; ++j) {
+      sum += a[j];
+      if (columns[j] == row) diagonal = a[j];
+    }
+    PetscCall(MatRestoreRow(A_, row, &n, &columns, &a));
+    counts[0] += 1;
+    counts[1] += !(sum >= dominant() * diagonal);
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE, MPI_MIN, comm_));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &below, 1, MPI_DOUBLE, MPI_SUM, comm_));
-  if (!(least >= least_sum && below <= exempt * all_)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecGetOwnershipRange(in_, &first, nullptr));
-  for (ptrdiff_t i = 0; i < n_; ++i) v_[(size_t)i] = scattered(2 * (uint64_t)(first + i));
-  PetscCall(Multiply(J, in_, out_, v_.data(), sums));
-  for (size_t i = 0; i < (size_t)n_; ++i) {
-    const bool alone = sums[i] == diagonal_[i] * v_[i];
-    inverse_[i]      = alone ? 0 : 1 / diagonal_[i];
-    v_[i]            = alone ? 0 : v_[i];
-    p_[i]            = alone ? 0 : scattered(2 * (uint64_t)(first + (PetscInt)i) + 1);
-  }
-  PetscCall(Multiply(J, in_, out_, v_.data(), q_.data()));
-  PetscCall(Multiply(J, in_, out_, p_.data(), s_.data()));
-  double both[3] = {0, 0, 0}; // both ways, and their size
-  for (size_t i = 0; i < (size_t)n_; ++i) {
-    both[0] += p_[i] * q_[i];
-    both[1] += v_[i] * s_[i];
-    both[2] += diagonal_[i] * diagonal_[i] * (inverse_[i] > 0);
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, both, 3, MPI_DOUBLE, MPI_SUM, comm_));
-  *serves = std::fabs(both[0] - both[1]) <= 1e-8 * std::sqrt(both[2]);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_DOUBLE, MPI_SUM, comm_));
+  *serves = counts[1] <= 0.5 * counts[0];
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SingleGrid::Judge(Vec X, bool *serves)
+{
+  double             counts[2] = {0, 0}; // rows that are not dominant, and rows of no use
+  Vec                diagonal;
+  const PetscScalar *d, *sums;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(X, &diagonal));
+  PetscCall(MatGetDiagonal(A_, diagonal));
+  PetscCall(VecSet(in_, 1));
+  PetscCall(MatMult(A_, in_, out_));
+  PetscCall(VecGetArrayRead(diagonal, &d));
+  PetscCall(VecGetArrayRead(out_, &sums));
+  for (ptrdiff_t i = 0; i < n_; ++i) {
+    const double share = sums[i] / d[i];
+    counts[0] += share < dominant();
+    counts[1] += !(d[i] > 0 && share >= least_sum && share < HUGE_VAL);
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_DOUBLE, MPI_SUM, comm_));
+  *serves = counts[0] <= exempt * all_ && counts[1] == 0;
+  if (*serves) TesseraCallCXX(allocate(d, sums));
+  PetscCall(VecRestoreArrayRead(diagonal, &d));
+  PetscCall(VecRestoreArrayRead(out_, &sums));
+  PetscCall(VecDestroy(&diagonal));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Rows whose sum is their diagonal entry have no couplings.
+void SingleGrid::allocate(const double *diagonal, const double *sums)
+{
+  for (auto *v : {&diagonal_, &inverse_, &b_, &lo_, &up_, &x_, &kept_, &r_, &v_, &p_, &q_, &s_, &free_})
+    v->resize((size_t)n_);
+  active_.resize((size_t)n_);
+  for (size_t i = 0; i < (size_t)n_; ++i) {
+    diagonal_[i] = diagonal[i];
+    inverse_[i]  = sums[i] == diagonal[i] ? 0 : 1 / diagonal[i];
+  }
 }
 
 void SingleGrid::multiply(const double *x, double *y)
 {
-  ++products_;
+  ++aim_.products;
   if (Multiply(A_, in_, out_, x, y)) throw std::runtime_error("the product with the Jacobian has failed");
 }
 
@@ -151,7 +171,8 @@ double SingleGrid::sum(double mine) const
 // A rate that is nearly enough is followed to its end.
 bool SingleGrid::hopeless(double now) const
 {
-  return products_ >= 3 * worth_ / 2 || products_ * std::log(first_ / target_) > worth_ * std::log(first_ / now);
+  const Aim &a = aim_;
+  return a.products >= 3 * a.worth / 2 || a.products * std::log(a.first / a.target) > a.worth * std::log(a.first / now);
 }
 
 void SingleGrid::forget()
@@ -170,7 +191,7 @@ bool SingleGrid::load(const double *F, const double *X, const double *XL, const 
     x_[i]         = inverse_[i] > 0 ? 0 : std::min(std::max(b_[i] / diagonal_[i], lo_[i]), up_[i]);
     moved         = moved || x_[i] != 0;
   }
-  products_ = 0;
+  aim_.products = 0;
   failed_   = false;
   if (sum(moved) > 0) {
     multiply(x_.data(), q_.data());
@@ -228,9 +249,9 @@ bool SingleGrid::conjugate_gradients()
     sums[1] += free[i] > 0 ? s[i] * s[i] : 0;
   }
   MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, comm_);
-  const double end = enough * target_;
+  const double end = enough * aim_.target;
   for (int k = 0; sums[1] > end * end && sums[2] <= sums[1]; ++k) {
-    if (products_ >= until_ && hopeless(std::sqrt(sums[1]))) break;
+    if (aim_.products >= aim_.until && hopeless(std::sqrt(sums[1]))) break;
     const double beta = k ? sums[0] / before : 0;
 #pragma omp simd
     for (ptrdiff_t i = 0; i < n_; ++i) p[i] = free[i] * s[i] + (k ? beta * p[i] : 0);
@@ -275,24 +296,17 @@ Measure SingleGrid::cycle(bool, bool)
 {
   double  changed = 0;
   Measure m;
-  until_ = products_ + worth_ / cycles;
+  aim_.until = aim_.products + aim_.worth / cycles;
   for (int set = 0;; ++set) {
     changed += changed_ = mark();
     failed_ = !conjugate_gradients();
     if (failed_) break;
     correct();
     m = measure();
-    if (products_ >= until_ || set == most_sets || !(m.natural > target_ * target_)) break;
+    if (aim_.products >= aim_.until || set == most_sets || !(m.natural > aim_.target * aim_.target)) break;
   }
   m.changed = changed;
   return m;
-}
-
-void SingleGrid::aim(double first, double target, int worth)
-{
-  first_  = first;
-  target_ = target;
-  worth_  = worth;
 }
 
 Measure SingleGrid::measure()
