@@ -110,7 +110,7 @@ PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F
   single_.aim(first, target);
   while (!*done) {
     TesseraCallCXX(*model = linear_->cycle(false, true));
-    now    = std::sqrt(model->natural);
+    now        = std::sqrt(model->natural);
     c.inactive = std::sqrt(model->inactive), c.natural = now, c.lower = model->lower, c.upper = model->upper;
     PetscCall(problem.Cycle(++n->cycles, c));
     if (linear_->failed() || !(now < first) || n->cycles == max_single) break;
