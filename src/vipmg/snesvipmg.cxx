@@ -326,10 +326,6 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    against a bound, as for `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and
    `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()` returns other measures.
 
-   Where a mass on the diagonal makes the operator well conditioned (time steps, phase fields, reactions) the host solves
-   by active sets and conjugate gradients without coarse grids, as long as that is quick, unless the variant, the cycle,
-   sweeps or levels are asked for. A cycle is then some products with the matrix.
-
    Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of
    the inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a
    factorization up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its
