@@ -93,12 +93,12 @@ PetscErrorCode SingleGrid::Sample(bool *serves)
   PetscInt           first, n;
   const PetscInt    *columns;
   const PetscScalar *a;
-  PetscBool          has;
+  PetscBool          aij;
 
   PetscFunctionBegin;
   *serves = true;
-  PetscCall(MatHasOperation(A_, MATOP_GET_ROW, &has));
-  if (!has) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A_, &aij, MATSEQAIJ, MATMPIAIJ, ""));
+  if (!aij) PetscFunctionReturn(PETSC_SUCCESS); // rows of others cost more, or are halves
   PetscCall(MatGetOwnershipRange(A_, &first, nullptr));
   for (ptrdiff_t k = 0; k < PetscMin(rows, n_); ++k) {
     const PetscInt row = first + (PetscInt)(k * n_ / PetscMin(rows, n_));
