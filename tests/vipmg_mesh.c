@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on meshes: cycles, and the answer and the active set of vinewtonrsls.\n\n"
-                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -wind v -jump j -bs b -elastic -compare -quiet -again most -repeat k -jacobians most\n\n";
+                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -wind v -jump j -bs b -elastic -compare -quiet -again most -repeat k -jacobians most -time_step t -setups most\n\n";
 /*
   obstacle  -Laplace u = -5, u >= 0.25 - 1.5 |x - c|^2, c the middle
   torsion   -Laplace u = 5, u <= distance to the boundary
@@ -128,6 +128,33 @@ static PetscErrorCode Masses(const Mesh *m, const ProblemOptions *o, PetscInt fi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An implicit step in time of a parabolic problem */
+static PetscErrorCode AddMass(Problem *p, PetscReal step)
+{
+  PetscFunctionBeginUser;
+  if (step <= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecCopy(p->mass, p->work));
+  PetscCall(VecScale(p->work, 1 / step));
+  PetscCall(MatDiagonalSet(p->A, p->work, ADD_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Have grids had new operators more often than they may? */
+static PetscErrorCode CheckSetUps(void)
+{
+  PetscInt           setups = -1;
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-setups", &setups, NULL));
+  if (setups < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventGetId("VIPMGSetUp", &event));
+  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
+  if (info.count > setups) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d setups\n", info.count));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Solve(const char *prefix, Problem *p, Vec lower, Vec upper, Vec x, PetscInt dim, PetscInt nodes, PetscReal *coordinates, PetscInt *its, SNESConvergedReason *reason)
 {
   SNES snes;
@@ -169,6 +196,7 @@ static PetscErrorCode Solve(const char *prefix, Problem *p, Vec lower, Vec upper
     PetscCall(SNESGetLinearSolveIterations(snes, &cycles));
     if (cycles > again) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "again %d cycles\n", (int)cycles));
   }
+  if (!prefix) PetscCall(CheckSetUps());
   PetscCall(MatDestroy(&J));
   PetscCall(VecDestroy(&F));
   PetscCall(SNESDestroy(&snes));
@@ -183,13 +211,14 @@ int main(int argc, char **argv)
   Kind                kind = OBSTACLE;
   Problem             p;
   PetscInt            n = 40, nodes = 0, its, first, most = 0, jacobians = PETSC_MAX_INT;
-  PetscReal          *coordinates = NULL, *mass;
+  PetscReal          *coordinates = NULL, *mass, step = 0;
   PetscBool           compare = PETSC_FALSE, quiet = PETSC_FALSE;
   Vec                 x, y, lower, upper;
   SNESConvergedReason reason;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscLogDefaultBegin());
   PetscCall(PetscOptionsGetEnum(NULL, NULL, "-mesh", MeshTypes, (PetscEnum *)&type, NULL));
   PetscCall(PetscOptionsGetEnum(NULL, NULL, "-problem", kinds, (PetscEnum *)&kind, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
@@ -219,6 +248,8 @@ int main(int argc, char **argv)
   PetscCall(PetscMalloc1(PetscMax(nodes, 1), &mass));
   PetscCall(Masses(&mesh, &o, first / o.bs, nodes, mass));
   PetscCall(Data(&mesh, type, kind, o.bs, nodes, coordinates, mass, &p, lower, upper));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-time_step", &step, NULL));
+  PetscCall(AddMass(&p, step));
   PetscCall(Solve(NULL, &p, lower, upper, x, mesh.dim, nodes, coordinates, &its, &reason));
   if (quiet) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, cycles: %s\n", reason > 0 ? "converged" : "diverged", its <= most ? "yes" : "no"));
   if (!quiet || its > most) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d unknowns: %s, %d cycles\n", (int)(mesh.n * o.bs), SNESConvergedReasons[reason], (int)its));
@@ -292,6 +323,15 @@ int main(int argc, char **argv)
     test: # not symmetric
       suffix: wind
       args: -n 40 -problem sides -wind 50 -most 12 -jacobians 1
+    test: # steps in time, which need no coarse grids
+      suffix: step
+      args: -n 50 -shuffle -time_step 1e-3 -most 6 -jacobians 1
+    test:
+      suffix: step_sides
+      args: -mesh edge -n 40 -problem sides -one_sided -time_step 1e-4 -most 6 -jacobians 1
+    test:
+      suffix: step_cube
+      args: -mesh cube -n 10 -problem sides -time_step 1e-2 -most 6 -jacobians 1
     test: # not linear
       suffix: reaction
       args: -n 40 -problem torsion -reaction 200 -most 14
@@ -323,6 +363,13 @@ int main(int argc, char **argv)
     test:
       suffix: large_edge
       args: -mesh edge -n 160 -problem sides -most 6
+    test: # a step in time, which needs no coarse grids: they are made once, for what they say of the matrix
+      suffix: steps
+      nsize: {{1 3}}
+      args: -n 60 -time_step 1e-3 -most 4 -again 2 -jacobians 2 -setups 1
+    test:
+      suffix: steps_disk
+      args: -mesh disk -n 60 -time_step 1e-2 -problem torsion -most 6 -again 3 -jacobians 2 -setups 1
     test: # from the solution of a problem like this one, which no nested start takes away
       suffix: again
       args: -mesh disk -n 60 -snes_rtol 1e-5 -most 3 -again 2 -jacobians 2

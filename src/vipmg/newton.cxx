@@ -2,7 +2,6 @@
 #include "box/tuning.hpp"
 #include "petsc/bounds.hpp"
 #include "petsc/shell.hpp"
-#include "vipmg/reduced.hpp"
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -11,17 +10,10 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr int    max_cycles    = 60;   // of one linear problem
 constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
 constexpr double forcing       = 1e-3; // and later
-// share of nodes that change status in a cycle: below, the monotone part is left out
-constexpr double settled       = 1e-5;
-constexpr double slow          = 0.5;  // a factor above brings it back
 // after more cycles recombination begins anew: where they are slow the step before does it harm
 constexpr int    quick         = 4;
-// cycles by which their rate is judged, and how many more of them are worth less than systems of the inactive nodes
-constexpr int    judged        = 10;
-constexpr double too_many      = 40;
 
 } // namespace
 
@@ -30,7 +22,8 @@ PetscErrorCode Newton::Reset()
   PetscFunctionBegin;
   PetscCall(UseCurrentStream(plan.exec.space)); // memory is given back in its order
   PetscCall(matrix.Reset());
-  PetscCall(VecDestroy(&best_));
+  PetscCall(single_.Reset());
+  PetscCall(VecDestroy(&best_.at));
   const Exec exec = plan.exec;
   plan            = Plan();
   box_            = BoxProblem(plan);
@@ -164,6 +157,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   *failed = false;
+  linear_ = &box_;
   PetscCall(PetscLogEventBegin(event_vipmg_setup, solver, 0, 0, 0));
   const auto memory = [&](bool make, bool box) {
     const GridDescription &g = matrix.grid();
@@ -255,133 +249,6 @@ PetscErrorCode Newton::Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-namespace {
-
-// Natural residuals of the cycles on one linear problem.
-struct Progress {
-  double first, last;
-  double best    = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
-  int    without = 0;        // cycles without a better one
-  double past[judged] = {};  // the last ones
-  int    cycles = 0;
-  // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
-  bool ended(double natural)
-  {
-    without = natural > 0.9 * best ? without + 1 : 0;
-    best    = std::min(best, natural);
-    last    = natural;
-    return without >= 8 || (without >= 3 && rounding());
-  }
-  bool rounding() const { return last < 1e-11 * first; }
-  // Are many more cycles needed to come to the target?
-  bool too_slow(double natural, double target)
-  {
-    const double before = std::exchange(past[cycles % judged], natural);
-    if (++cycles <= judged) return false;
-    return std::log(natural / target) * judged > too_many * std::max(0., std::log(before / natural));
-  }
-};
-
-} // namespace
-
-// What cycles are too slow on, by systems of the inactive nodes: from where cycles are, or where *failed says that they
-// have led nowhere, from the point X that is measured `here`.
-PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here,
-                              Norms *n, Measure *model, bool *failed)
-{
-  Vec      Y;
-  Moved    moved;
-  PetscInt iterations;
-
-  PetscFunctionBegin;
-  PetscCall(VecDuplicate(X, &Y));
-  PetscCall(VecCopy(X, Y));
-  if (!*failed) {
-    TesseraCallCXX(linear_->keep());
-    PetscCall(Move(1, X, F, XL, XU, Y, &moved));
-  }
-  const int dimension = on_tree ? mesh.problem()->tree().dim() : plan.dimension;
-  PetscCall(SolveReduced({solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target},
-                         Y, &iterations));
-  n->cycles += iterations;
-  PetscCall(b_.Read(X, plan.exec.space));
-  PetscCall(e_.Read(Y, plan.exec.space));
-  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
-  TesseraCallCXX(*model = linear_->measure());
-  PetscCall(Restore());
-  PetscCall(VecDestroy(&Y));
-  *failed = *failed && !(model->natural < here.natural);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is that
-// of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
-PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                             double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
-{
-  const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
-  const bool   newton = with_newton(plan);
-  bool         climb  = linear_->monotone() && carried_, changed = false;
-  Measure      m      = here;
-
-  PetscFunctionBegin;
-  *failed = false;
-  n->cycles = 0;
-  PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
-  PetscCall(Load(X, F, XL, XU, follow, &changed));
-  TesseraCallCXX(if (changed) m = linear_->measure());
-  Progress progress{std::sqrt(m.natural), std::sqrt(m.natural)};
-  if (fmg && linear_->grids() > 1) {
-    // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
-    TesseraCallCXX(linear_->full_multigrid());
-    for (int k = 1; k + 1 < linear_->grids(); ++k)
-      PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
-  }
-  while (n->cycles < max_cycles) {
-    TesseraCallCXX(m = linear_->cycle(climb, newton));
-    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
-    ++n->cycles;
-    const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
-    if (fmg && n->cycles == 1 && now > progress.first) { // worse than the start
-      fmg = false;
-      PetscCall(PetscInfo(solver,
-                          "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
-                          "present point (%g), which is kept\n",
-                          now, progress.first));
-      TesseraCallCXX(linear_->restart());
-      continue;
-    }
-    Norms c;
-    c.inactive = inactive;
-    c.natural  = now;
-    c.lower    = m.lower;
-    c.upper    = m.upper;
-    PetscCall(problem.Cycle(n->cycles, c));
-    if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
-      // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
-      PetscCall(PetscInfo(solver,
-                          "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: "
-                          "convection dominates on coarse grids\n",
-                          now, progress.first));
-      TesseraCallCXX(linear_->restart());
-      climb = carried_ = false;
-      progress.last = progress.first;
-      continue;
-    }
-    *failed = linear_->failed() || !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
-    if (*failed || (inactive <= target && now <= 10 * target)) break;
-    if (climbs && carried_) climb = m.changed > settled * linear_->nodes() || now > slow * progress.last;
-    if (progress.ended(now) || progress.too_slow(now, target)) break;
-  }
-  PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
-  if (*failed || std::sqrt(m.natural) > 10 * target) PetscCall(NameFreeShift(failed));
-  if (hybrid && !failure[0] && !source.reflect &&
-      (*failed || (std::sqrt(m.natural) > 10 * target && !progress.rounding())))
-    PetscCall(Reduce(solver, X, F, XL, XU, target, here, n, &m, failed));
-  *model = m;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the
 // problem has been told.
 PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed)
@@ -392,9 +259,14 @@ PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bo
   *read = false;
   PetscCall(problem.Jacobian(X, &J, failed));
   if (!*failed && J) {
+    bool single;
     jacobian_ = J;
-    PetscCall(ReadJacobian(solver, J, failed));
+    PetscCall(ServesSingle(J, X, &single));
+    // The first one is read in any case, for symmetry, what is wrong with it, and views.
+    single_.unread = single && built_ && hierarchy()->symmetric();
+    if (!single_.unread) PetscCall(ReadJacobian(solver, J, failed));
     if (*failed) PetscCall(PetscInfo(solver, "%s\n", failure));
+    else if (single && hierarchy()->symmetric()) linear_ = &single_;
     *read = !*failed;
   }
   if (*failed) PetscCall(problem.Stopped(End::jacobian));
@@ -408,9 +280,9 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   bool      read = false;
 
   PetscFunctionBegin;
-  carried_ = true;
-  strict_  = false;
-  above_   = 0;
+  carried_    = true;
+  strict_     = false;
+  best_.above = 0;
   PetscCall(ProjectToBounds(XL, XU, X));
   PetscCall(SetZeroTolerance(X));
   PetscCall(problem.Function(X, F));
@@ -438,7 +310,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   n.inactive = PetscSqrtReal(here.inactive), n.natural = PetscSqrtReal(here.natural);
   n.lower = here.lower, n.upper = here.upper;
   n.x = std::sqrt(point.X);
-  if (fmg && on_tree) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
+  if (fmg && on_tree && linear_ != &single_) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
   PetscCall(problem.Test(0, n, &stop));
   if (std::exchange(problem.updated, false)) current = false;
   for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {

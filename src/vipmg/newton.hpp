@@ -5,6 +5,7 @@
 #include "petsc/hooks.hpp"
 #include "tessera.h"
 #include "petsc/vector.hpp"
+#include "vipmg/single_grid.hpp"
 #include "vipmg/treematrix.hpp"
 #include "vipmg/vipmg.hpp"
 
@@ -93,6 +94,12 @@ private:
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
   PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
+                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target, Norms *n,
+                        Measure *model, bool *done);
+  PetscErrorCode ServesSingle(Mat J, Vec X, bool *serves);
+  PetscErrorCode LeaveSingle(PetscObject solver, bool *failed);
   PetscErrorCode Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here, Norms *n,
                         Measure *model, bool *failed);
   std::string    prefix_;             // of options, behind the solver's
@@ -101,13 +108,17 @@ private:
   PetscErrorCode Complain(); // of the report
   PetscErrorCode NameFreeShift(bool *failed);
   BoxProblem     box_{plan};
-  LinearProblem *linear_ = nullptr; // of the box, or of the mesh
+  SingleGrid     single_;
+  LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }
+  LinearProblem *linear_ = nullptr; // of the box, or of the mesh, or of a single grid
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from
-  Vec            best_ = nullptr; // of the points that the last steps have not come below
-  double         best_natural_ = 0;
-  int            above_  = 0;     // steps since then
+  struct {                        // of the points that the last steps have not come below
+    Vec    at      = nullptr;
+    double natural = 0;
+    int    above   = 0;           // steps since then
+  } best_;
   bool           strict_ = false; // the next step must bring a smaller residual
 };
 

@@ -154,20 +154,20 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
   PetscFunctionBegin;
   if (*good) {
     strict_ = false;
-    if (above_ ? now < below * best_natural_ : now <= before) above_ = 0;
-    else if (!above_++) {
-      if (!best_) PetscCall(VecDuplicate(X, &best_));
-      PetscCall(VecCopy(base_, best_));
-      best_natural_ = before;
+    if (best_.above ? now < below * best_.natural : now <= before) best_.above = 0;
+    else if (!best_.above++) {
+      if (!best_.at) PetscCall(VecDuplicate(X, &best_.at));
+      PetscCall(VecCopy(base_, best_.at));
+      best_.natural = before;
     }
   }
-  if (above_ && (!*good || above_ > patience)) {
-    PetscCall(VecCopy(best_, X));
+  if (best_.above && (!*good || best_.above > patience)) {
+    PetscCall(VecCopy(best_.at, X));
     PetscCall(problem.Function(X, F));
     PetscCall(LookAt(X, F, base_, XL, XU, point));
     *good    = strict_ = true;
     *current = false;
-    above_   = 0;
+    best_.above   = 0;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -207,6 +207,7 @@ PetscErrorCode Newton::SetZeroTolerance(Vec X)
   }
   plan.zero_tolerance = options.zero_tolerance * PetscMin(size, 1);
   if (mesh.problem()) mesh.problem()->zero_tolerance = plan.zero_tolerance;
+  single_.zero_tolerance = plan.zero_tolerance;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,225 @@
+// The linear complementarity problem of a Newton step: by cycles, with or without coarse grids, or by systems of the
+// inactive nodes.
+#include "vipmg/newton.hpp"
+#include "petsc/shell.hpp"
+#include "vipmg/reduced.hpp"
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tessera::vipmg {
+
+namespace {
+
+constexpr int    max_cycles = 60;   // of one linear problem
+constexpr int    max_single = 20;   // without coarse grids
+// share of nodes that change status in a cycle: below, the monotone part is left out
+constexpr double settled    = 1e-5;
+constexpr double slow       = 0.5;  // a factor above brings it back
+// cycles by which their rate is judged, and how many more of them are worth less than systems of the inactive nodes
+constexpr int    judged     = 10;
+constexpr double too_many   = 40;
+// products with the matrix that take as long as the operators of a hierarchy and its cycles: of grids, of trees
+constexpr int    worthwhile[] = {20, 200};
+
+// Natural residuals of the cycles on one linear problem.
+struct Progress {
+  double first, last;
+  double best    = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
+  int    without = 0;        // cycles without a better one
+  double past[judged] = {};  // the last ones
+  int    cycles = 0;
+  // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
+  bool ended(double natural)
+  {
+    without = natural > 0.9 * best ? without + 1 : 0;
+    best    = std::min(best, natural);
+    last    = natural;
+    return without >= 8 || (without >= 3 && rounding());
+  }
+  bool rounding() const { return last < 1e-11 * first; }
+  // Are many more cycles needed to come to the target?
+  bool too_slow(double natural, double target)
+  {
+    const double before = std::exchange(past[cycles % judged], natural);
+    if (++cycles <= judged) return false;
+    return std::log(natural / target) * judged > too_many * std::max(0., std::log(before / natural));
+  }
+};
+
+} // namespace
+
+// What cycles are too slow on, by systems of the inactive nodes: from where cycles are, or where *failed says that they
+// have led nowhere, from the point X that is measured `here`.
+PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here,
+                              Norms *n, Measure *model, bool *failed)
+{
+  Vec      Y;
+  Moved    moved;
+  PetscInt iterations;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(X, &Y));
+  PetscCall(VecCopy(X, Y));
+  if (!*failed) {
+    TesseraCallCXX(linear_->keep());
+    PetscCall(Move(1, X, F, XL, XU, Y, &moved));
+  }
+  const int dimension = on_tree ? mesh.problem()->tree().dim() : plan.dimension;
+  PetscCall(SolveReduced({solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target},
+                         Y, &iterations));
+  n->cycles += iterations;
+  PetscCall(b_.Read(X, plan.exec.space));
+  PetscCall(e_.Read(Y, plan.exec.space));
+  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
+  TesseraCallCXX(*model = linear_->measure());
+  PetscCall(Restore());
+  PetscCall(VecDestroy(&Y));
+  *failed = *failed && !(model->natural < here.natural);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Is the operator so well conditioned that it needs no coarse grids? Not where the program asks for a kind of cycle.
+PetscErrorCode Newton::ServesSingle(Mat J, Vec X, bool *serves)
+{
+  const Params &p = options.params;
+
+  PetscFunctionBegin;
+  *serves = p.variant == Variant::hybrid && p.cycle == Cycle::automatic && !p.pre && !p.post && !p.levels &&
+            BackendOf(plan.exec.space) == TESSERA_BACKEND_HOST && !source.reflect;
+  if (*serves) PetscCall(single_.Read(J, X, worthwhile[on_tree], serves));
+  single_.zero_tolerance = plan.zero_tolerance;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Cycles without coarse grids, where the operator is well conditioned. *done: they have come to the target.
+PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target,
+                              Norms *n, Measure *model, bool *done)
+{
+  Norms c;
+  bool  changed;
+
+  PetscFunctionBegin;
+  *done = false;
+  if (linear_ != &single_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
+  PetscCall(Load(X, F, XL, XU, false, &changed));
+  TesseraCallCXX(*model = linear_->measure());
+  const double first = std::sqrt(model->natural);
+  double       now   = first;
+  single_.aim(first, target);
+  while (!*done) {
+    TesseraCallCXX(*model = linear_->cycle(false, true));
+    now        = std::sqrt(model->natural);
+    c.inactive = std::sqrt(model->inactive), c.natural = now, c.lower = model->lower, c.upper = model->upper;
+    PetscCall(problem.Cycle(++n->cycles, c));
+    if (linear_->failed() || !(now < first) || n->cycles == max_single) break;
+    *done = c.inactive <= target && now <= 10 * target;
+    if (!*done && single_.hopeless(now)) break;
+  }
+  PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  PetscCall(PetscInfo(solver, "Without coarse grids: natural residual %g, from %g, with %d products%s\n", now, first,
+                      single_.products(), *done ? "" : ", which is too slow"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// From a single grid to the hierarchy, at the same point.
+PetscErrorCode Newton::LeaveSingle(PetscObject solver, bool *failed)
+{
+  PetscFunctionBegin;
+  if (single_.unread) PetscCall(ReadJacobian(solver, jacobian_, failed));
+  single_.unread = false;
+  linear_ = hierarchy();
+  if (!*failed) TesseraCallCXX(linear_->forget());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is that
+// of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
+PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
+                             double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
+{
+  bool done;
+
+  PetscFunctionBegin;
+  *failed   = false;
+  n->cycles = 0;
+  PetscCall(Single(solver, problem, X, F, XL, XU, target, n, model, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (linear_ == &single_) {
+    PetscCall(LeaveSingle(solver, failed));
+    if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
+    if (fmg && on_tree) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
+  }
+  const PetscInt before = std::exchange(n->cycles, 0);
+  PetscCall(Cycles(solver, problem, X, F, XL, XU, here, target, fmg, follow, n, model, failed));
+  n->cycles += before;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The same by cycles over all grids.
+PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
+                              double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
+{
+  const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
+  const bool   newton = with_newton(plan);
+  bool         climb  = linear_->monotone() && carried_, changed = false;
+  Measure      m      = here;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
+  PetscCall(Load(X, F, XL, XU, follow, &changed));
+  TesseraCallCXX(if (changed) m = linear_->measure());
+  Progress progress{std::sqrt(m.natural), std::sqrt(m.natural)};
+  if (fmg && linear_->grids() > 1) {
+    // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
+    TesseraCallCXX(linear_->full_multigrid());
+    for (int k = 1; k + 1 < linear_->grids(); ++k)
+      PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
+  }
+  while (n->cycles < max_cycles) {
+    TesseraCallCXX(m = linear_->cycle(climb, newton));
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
+    ++n->cycles;
+    const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
+    if (fmg && n->cycles == 1 && now > progress.first) { // worse than the start
+      fmg = false;
+      PetscCall(PetscInfo(solver,
+                          "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
+                          "present point (%g), which is kept\n",
+                          now, progress.first));
+      TesseraCallCXX(linear_->restart());
+      continue;
+    }
+    Norms c;
+    c.inactive = inactive;
+    c.natural  = now;
+    c.lower    = m.lower;
+    c.upper    = m.upper;
+    PetscCall(problem.Cycle(n->cycles, c));
+    if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
+      // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
+      PetscCall(PetscInfo(solver,
+                          "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: "
+                          "convection dominates on coarse grids\n",
+                          now, progress.first));
+      TesseraCallCXX(linear_->restart());
+      climb = carried_ = false;
+      progress.last = progress.first;
+      continue;
+    }
+    *failed = linear_->failed() || !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
+    if (*failed || (inactive <= target && now <= 10 * target)) break;
+    if (climbs && carried_) climb = m.changed > settled * linear_->nodes() || now > slow * progress.last;
+    if (progress.ended(now) || progress.too_slow(now, target)) break;
+  }
+  PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  if (*failed || std::sqrt(m.natural) > 10 * target) PetscCall(NameFreeShift(failed));
+  if (hybrid && !failure[0] && !source.reflect &&
+      (*failed || (std::sqrt(m.natural) > 10 * target && !progress.rounding())))
+    PetscCall(Reduce(solver, X, F, XL, XU, target, here, n, &m, failed));
+  *model = m;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera::vipmg
