@@ -19,8 +19,9 @@ constexpr double slow       = 0.5;  // a factor above brings it back
 // cycles by which their rate is judged, and how many more of them are worth less than systems of the inactive nodes
 constexpr int    judged     = 10;
 constexpr double too_many   = 40;
-// products with the matrix that take as long as the operators of a hierarchy and its cycles: of grids, of trees
-constexpr int    worthwhile[] = {20, 200};
+// products with the matrix that take as long as the operators of a tree's hierarchy and its cycles; those of grids are
+// worth 20, too few to begin
+constexpr int    worthwhile = 200;
 
 // Natural residuals of the cycles on one linear problem.
 struct Progress {
@@ -79,15 +80,16 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Is the operator so well conditioned that it needs no coarse grids? Not where the program asks for a kind of cycle.
+// Is the operator of a mesh so well conditioned that it needs no coarse grids? Not where the program asks for a kind of
+// cycle.
 PetscErrorCode Newton::ServesSingle(Mat J, Vec X, bool *serves)
 {
   const Params &p = options.params;
 
   PetscFunctionBegin;
-  *serves = p.variant == Variant::hybrid && p.cycle == Cycle::automatic && !p.pre && !p.post && !p.levels &&
+  *serves = on_tree && p.variant == Variant::hybrid && p.cycle == Cycle::automatic && !p.pre && !p.post && !p.levels &&
             BackendOf(plan.exec.space) == TESSERA_BACKEND_HOST && !source.reflect;
-  if (*serves) PetscCall(single_.Read(J, X, worthwhile[on_tree], serves));
+  if (*serves) PetscCall(single_.Read(J, X, worthwhile, serves));
   single_.zero_tolerance = plan.zero_tolerance;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
