@@ -162,8 +162,11 @@ std::vector<int> ask_levels(const Keepers &keepers, const Cells &kept, const std
   std::vector<int>               levels, of(keys.size());
   for (size_t p : to.order) asked.push_back(keys[p]);
   const Messages messages(keepers.comm, to.counts);
+  size_t         l = 0; // leaves that begin up to a key; most keys are in the leaf of the one before or in the next
+  const auto     ends = [&](Key k) { return (!l || start[l - 1] <= k) && (l == start.size() || k < start[l]); };
   for (Key k : messages.send(asked)) {
-    const size_t l = (size_t)(std::upper_bound(start.begin(), start.end(), k) - start.begin());
+    if (!ends(k) && l < start.size()) ++l;
+    if (!ends(k)) l = (size_t)(std::upper_bound(start.begin(), start.end(), k) - start.begin());
     levels.push_back(l ? level[l - 1] : -1);
   }
   levels = messages.answer(levels);
@@ -182,26 +185,38 @@ struct Vertex {
   bool operator==(const Vertex &o) const { return cell == o.cell && key == o.key; }
 };
 
+// Sorts corners by one of their two keys; equal ones stay in their order.
+void sort_corners(const Exec &exec, int bits, const CornersOfLeaves &of, size_t which, std::vector<int> &corner)
+{
+  std::vector<Key> keys;
+  Buffer<int>      order;
+  keys.reserve(corner.size());
+  for (int c : corner) keys.push_back(of.corner[2 * (size_t)c + which]);
+  Buffer<Key> sorted = copy_to(exec.space, keys);
+  sort_keys(exec, (int)keys.size(), bits, sorted, order);
+  std::vector<int> place = listed(order);
+  for (int &p : place) p = corner[(size_t)p];
+  corner = std::move(place);
+}
+
 // The vertices of some leaves, in order, come into the cells.
 void set_vertices(const Exec &exec, const CornersOfLeaves &of, Cells &cells)
 {
-  std::vector<Vertex> list;
-  for (size_t c = 0; c < of.corner.size(); c += 2)
-    if (of.corner[c] != no_vertex) list.push_back({of.corner[c], of.corner[c + 1]});
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  std::vector<int> vertex;
-  for (size_t c = 0; c < of.corner.size(); c += 2)
-    vertex.push_back(of.corner[c] == no_vertex ? -1
-                                               : (int)(std::lower_bound(list.begin(), list.end(),
-                                                                        Vertex{of.corner[c], of.corner[c + 1]}) -
-                                                       list.begin()));
+  std::vector<int> corner, vertex(of.corner.size() / 2, -1); // corner: those with vertices
+  for (size_t c = 0; c < vertex.size(); ++c)
+    if (of.corner[2 * c] != no_vertex) corner.push_back((int)c);
+  sort_corners(exec, vertex_bits(cells.dim), of, 1, corner);
+  sort_corners(exec, cells.dim * depth(cells.dim), of, 0, corner);
   std::vector<Key> cell, key;
-  for (const Vertex &v : list) {
-    cell.push_back(v.cell);
-    key.push_back(v.key);
+  for (int c : corner) {
+    const Key at = of.corner[2 * (size_t)c], v = of.corner[2 * (size_t)c + 1];
+    if (cell.empty() || cell.back() != at || key.back() != v) {
+      cell.push_back(at);
+      key.push_back(v);
+    }
+    vertex[(size_t)c] = (int)cell.size() - 1;
   }
-  cells.vertices   = (int)list.size();
+  cells.vertices   = (int)cell.size();
   cells.vertex     = copy_to(exec.space, vertex);
   cells.key        = copy_to(exec.space, cell);
   cells.vertex_key = copy_to(exec.space, key);
