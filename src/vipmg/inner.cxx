@@ -112,16 +112,17 @@ PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F
   single_.aim(first, target);
   while (!*done) {
     TesseraCallCXX(*model = linear_->cycle(false, true));
+    if (linear_->failed()) break;
     now        = std::sqrt(model->natural);
     c.inactive = std::sqrt(model->inactive), c.natural = now, c.lower = model->lower, c.upper = model->upper;
     PetscCall(problem.Cycle(++n->cycles, c));
-    if (linear_->failed() || !(now < first) || n->cycles == max_single) break;
     *done = c.inactive <= target && now <= 10 * target;
-    if (!*done && single_.hopeless(now)) break;
+    if (*done || !(now < first) || n->cycles == max_single || single_.hopeless(now)) break;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  const char *const end = *done ? "" : linear_->failed() ? ": not positive definite" : ", which is too slow";
   PetscCall(PetscInfo(solver, "Without coarse grids: natural residual %g, from %g, with %d products%s\n", now, first,
-                      single_.products(), *done ? "" : ", which is too slow"));
+                      single_.products(), end));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,7 +12,7 @@ namespace {
 // Conjugate gradients are tried where the sums of rows, as a share of their diagonal entries, are large enough: twice
 // the inverse of the least one bounds the condition number of an M-matrix scaled by its diagonal. Some rows, of nodes
 // at slivers, may have less: these cost a few steps.
-constexpr double few       = 6.5;  // products by the root of such a share
+constexpr double few       = 6.5;  // conjugate gradients take so many products, divided by the root of such a share
 constexpr double least_sum = 1e-6;
 constexpr double exempt    = 0.05; // a share of all rows
 constexpr int    cycles    = 10;   // that have all the products that are worth it
@@ -63,6 +63,7 @@ PetscErrorCode SingleGrid::Read(Mat J, Vec X, int worth, bool *serves)
   A_         = J;
   aim_.worth = worth;
   PetscCall(MatHasOperation(J, MATOP_MULT, &has));
+  if (has) PetscCall(MatHasOperation(J, MATOP_GET_DIAGONAL, &has));
   PetscCall(MatGetVecType(J, &type));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)X, &on_host, VECSEQ, VECMPI, ""));
   const std::string fits(type ? type : "");
@@ -144,7 +145,8 @@ PetscErrorCode SingleGrid::Judge(Vec X, bool *serves)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Rows whose sum is their diagonal entry have no couplings.
+// Rows whose sum is their diagonal entry are taken to have no couplings. Where they have some that cancel each other,
+// the residual stays and the hierarchy takes over.
 void SingleGrid::allocate(const double *diagonal, const double *sums)
 {
   for (auto *v : {&diagonal_, &inverse_, &b_, &lo_, &up_, &x_, &kept_, &r_, &v_, &p_, &q_, &s_, &free_})
