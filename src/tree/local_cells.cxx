@@ -411,7 +411,7 @@ void number_local_vertices(const Exec &exec, const Keepers &keepers, Cells &cell
   cells.vertex_key = Buffer<Key>();
 }
 
-void join_at_vertices(MPI_Comm comm, const Cells &cells, std::vector<int> &v, MPI_Op max_or_bor)
+void join_at_vertices(MPI_Comm comm, const Cells &cells, std::vector<int> &v)
 {
   const AtVertices       at(comm, cells);
   const std::vector<int> got = at.messages.send(v);
@@ -419,7 +419,7 @@ void join_at_vertices(MPI_Comm comm, const Cells &cells, std::vector<int> &v, MP
   std::vector<char>      known((size_t)at.own);
   for (size_t p = 0; p < got.size(); ++p) {
     int &of = table[(size_t)at.place[p]];
-    of      = !known[(size_t)at.place[p]] ? got[p] : max_or_bor == MPI_MAX ? std::max(of, got[p]) : of | got[p];
+    of      = !known[(size_t)at.place[p]] ? got[p] : std::max(of, got[p]);
     known[(size_t)at.place[p]] = 1;
   }
   v = at.answer(table);

@@ -22,9 +22,9 @@ LocalLeaves local_leaves(const Exec &exec, const Keepers &keepers, const Cells &
 // Leaves out the vertices that no process uses, and numbers the others by their keys over all processes. Collective.
 void number_local_vertices(const Exec &exec, const Keepers &keepers, Cells &cells,
                            const std::vector<unsigned char> &used);
-// Integers of the vertices that are here come together with those that others have for them: v[p] becomes the join of
-// all. Collective.
-void join_at_vertices(MPI_Comm comm, const Cells &cells, std::vector<int> &v, MPI_Op max_or_bor);
+// Integers of the vertices that are here come together with those that others have for them: v[p] becomes the largest
+// of all. Collective.
+void join_at_vertices(MPI_Comm comm, const Cells &cells, std::vector<int> &v);
 // To whom vertices belong, by how much each process bids, and what number they have there. Collective.
 struct VertexOwners {
   std::vector<int> owner, index;

@@ -275,7 +275,7 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
     of = make_unset<int>(label.size());
     if (lost()) return false;
     std::vector<int> of_all = listed(largest);
-    join_at_vertices(comm_, cells, of_all, MPI_MAX);
+    join_at_vertices(comm_, cells, of_all);
     largest = copy_to(exec_.space, of_all);
   }
   Buffer<double> sum = make<double>(1);
@@ -330,7 +330,7 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   for_components([&](const Component &of, T) {
     if (of.label != largest.data()[of.vertex]) several[(size_t)of.vertex] = 1;
   });
-  if (fine.distributed) join_at_vertices(comm_, cells, several, MPI_BOR);
+  if (fine.distributed) join_at_vertices(comm_, cells, several);
   std::vector<Component> list;
   for_components([&](const Component &of, T w) {
     if (w > 0 && several[(size_t)of.vertex]) list.push_back({number_of_vertex(of.vertex), of.label});

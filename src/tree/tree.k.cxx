@@ -106,15 +106,25 @@ private:
     int l = levels - 1;
     while (l > 0 && !found.data()[l]) --l;
     for (; l > 0; --l) {
-      const int             m = split[(size_t)l].n * ((1 << D) - 1);
-      Buffer<Key>           wanted = make<Key>(m);
-      Buffer<int>           rank = make<int>(m), where;
-      Buffer<unsigned char> flag = make<unsigned char>(m);
-      ask(split, l, wanted.data(), rank.data(), flag.data(), missing.data());
-      select(exec_, m, flag, where);
-      if (!where.empty()) added += split_more(split[(size_t)l - 1], l - 1, where, wanted, rank);
+      const Wanted w = wanted_above(split, l, missing);
+      if (!w.where.empty()) added += split_more(split[(size_t)l - 1], l - 1, w);
     }
     return added;
+  }
+  // Cells that are to be split, start[p] with rank[p] for the p in where[], perhaps several times.
+  struct Wanted {
+    Buffer<Key> start;
+    Buffer<int> rank, where;
+  };
+  // What the splits of level l want of the next coarser one. missing: a place for each level
+  Wanted wanted_above(std::vector<Split> &split, int l, Buffer<int> &missing) const
+  {
+    const int             m = split[(size_t)l].n * ((1 << D) - 1);
+    Wanted                w{make<Key>(m), make<int>(m), {}};
+    Buffer<unsigned char> flag = make<unsigned char>(m);
+    ask(split, l, w.start.data(), w.rank.data(), flag.data(), missing.data());
+    select(exec_, m, flag, w.where);
+    return w;
   }
   Asked<D> splits_of(Split &split, int level) const
   {
@@ -134,20 +144,19 @@ private:
              Balance<D>{fine.start.data(), fine.rank.data(), splits_of(split[(size_t)l - 1], l - 1), wanted, rank, flag,
                         missing + l});
   }
-  // Cells of a level that are split for the balance, wanted[] at the places where[], perhaps several times, come to
-  // the others. Returns how many.
-  long split_more(Split &coarse, int level, const Buffer<int> &where, const Buffer<Key> &wanted,
-                  const Buffer<int> &rank)
+  // Cells of a level that are split for the balance come to the others. Returns how many.
+  long split_more(Split &coarse, int level, const Wanted &w)
   {
+    const Buffer<int> &where = w.where;
     for_each(exec_, (int)where.size(),
-             RaiseWanted<D>{where.data(), wanted.data(), key_.data(), level, first_, last_, leaf_.data()});
+             RaiseWanted<D>{where.data(), w.start.data(), key_.data(), level, first_, last_, leaf_.data()});
     const int   both  = coarse.n + (int)where.size();
     Buffer<Key> start = make<Key>(both);
     Buffer<int> ranks = make<int>(both), order, first;
     for_each(exec_, coarse.n, CopyValues<Key>{coarse.start.data(), start.data()});
     for_each(exec_, coarse.n, CopyValues<int>{coarse.rank.data(), ranks.data()});
     for_each(exec_, (int)where.size(),
-             TakeWanted{where.data(), wanted.data(), rank.data(), coarse.n, start.data(), ranks.data()});
+             TakeWanted{where.data(), w.start.data(), w.rank.data(), coarse.n, start.data(), ranks.data()});
     sort_keys(exec_, both, D * depth(D), start, order);
     Buffer<int> ordered = make<int>(both);
     for_each(exec_, both, TakeOrdered{order.data(), ranks.data(), ordered.data()});
@@ -213,18 +222,13 @@ private:
     long        added = 0;
     Buffer<int> missing = make<int>((int)split.size() + 1);
     for (int l = (int)split.size() - 1; l > 0; --l) {
-      Split                &coarse = split[(size_t)l - 1];
-      const int             m      = split[(size_t)l].n * ((1 << D) - 1);
-      Buffer<Key>           wanted = make<Key>(m);
-      Buffer<int>           rank = make<int>(m), where;
-      Buffer<unsigned char> flag = make<unsigned char>(m);
-      ask(split, l, wanted.data(), rank.data(), flag.data(), missing.data());
-      select(exec_, m, flag, where);
-      const int           found = (int)where.size();
-      Buffer<Key>         cell = make<Key>(found);
-      Buffer<int>         cell_rank = make<int>(found);
+      Split       &coarse = split[(size_t)l - 1];
+      const Wanted w      = wanted_above(split, l, missing);
+      const int    found  = (int)w.where.size();
+      Buffer<Key>  cell = make<Key>(found);
+      Buffer<int>  cell_rank = make<int>(found);
       for_each(exec_, found,
-               TakeWanted{where.data(), wanted.data(), rank.data(), 0, cell.data(), cell_rank.data()});
+               TakeWanted{w.where.data(), w.start.data(), w.rank.data(), 0, cell.data(), cell_rank.data()});
       // own cells, and those of others
       std::vector<Key> start = listed(cell), to_split;
       std::vector<int> ranks = listed(cell_rank), split_ranks;
@@ -232,8 +236,8 @@ private:
       if (to_split.empty()) continue;
       std::vector<int> all(to_split.size());
       std::iota(all.begin(), all.end(), 0);
-      added += split_more(coarse, l - 1, copy_to(exec_.space, all), copy_to(exec_.space, to_split),
-                          copy_to(exec_.space, split_ranks));
+      added += split_more(coarse, l - 1, {copy_to(exec_.space, to_split), copy_to(exec_.space, split_ranks),
+                                          copy_to(exec_.space, all)});
     }
     share_ranks(split);
     MPI_Allreduce(MPI_IN_PLACE, &added, 1, MPI_LONG, MPI_SUM, keepers_->comm);
@@ -304,6 +308,7 @@ private:
           else c->rank = mine;
         }
       });
+      if (fill) break;
       std::vector<int> ranks;
       for (const SpanningCell &c : spanning_) ranks.push_back(c.rank);
       MPI_Allreduce(MPI_IN_PLACE, ranks.data(), (int)ranks.size(), MPI_INT, MPI_MAX, keepers_->comm);

@@ -51,7 +51,7 @@ template <class Kernel> TESSERA_ALONE void whole_row(const Kernel &kernel, int t
   using T = std::remove_const_t<std::remove_pointer_t<decltype(Kernel::a)>>;
   constexpr int planes = 1 + box::box_forward;
   const Kernel  own = kernel;
-  const int     n = end - t < row_chunk ? end - t : row_chunk, here = own.fine_row(r) + t;
+  const int     n = end - t < own.width ? end - t : own.width, here = own.fine_row(r) + t;
   double        sums[planes][row_chunk];
   T             all[row_chunk];
 #pragma GCC ivdep
