@@ -156,11 +156,11 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
   std::vector<int> bid((size_t)n);
   for (int k = 0; k < own * corners; ++k)
     if (const int v = vertex.data()[k]; v >= 0) bid[(size_t)v] += begin[k / corners + 1] - begin[k / corners];
-  VertexOwners owners = vertex_owners(comm_, cells, bid);
+  VertexOwners owners = vertex_owners(exec_, comm_, cells, copy_to(exec_.space, bid));
   Division     d;
-  d.owner  = std::move(owners.owner);
-  d.index  = std::move(owners.index);
-  d.number = cells.number;
+  d.owner  = listed(owners.owner);
+  d.index  = listed(owners.index);
+  d.number = listed(cells.number);
   for (int v = 0; v < n; ++v)
     if (d.owner[(size_t)v] == rank) d.vertex.push_back(v);
   coarse.n = coarse.points = owners.own;

@@ -102,10 +102,10 @@ void Setup<T>::find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key>
 template <class T>
 void Setup<T>::find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
 {
-  LocalLeaves local   = local_leaves(exec_, keepers_, cells, fine.points, fine.n, listed(key));
+  LocalLeaves local   = local_leaves(exec_, keepers_, cells, fine.points, fine.n, key);
   cells               = std::move(local.cells);
-  leaf                = copy_to(exec_.space, local.leaf);
-  fine.transfer.begin = copy_to(exec_.space, local.begin);
+  leaf                = std::move(local.leaf);
+  fine.transfer.begin = std::move(local.begin);
 }
 
 // The weights of the nodes at the corners of their leaves. Vertices without any are left out, the others numbered.
@@ -120,7 +120,7 @@ void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
   make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
   if (lost()) return;
-  if (fine.distributed && divides_tree()) return number_local_vertices(exec_, keepers_, cells, listed(used));
+  if (fine.distributed && divides_tree()) return number_local_vertices(exec_, keepers_, cells, used);
   if (fine.distributed) reduce(used, MPI_UNSIGNED_CHAR, MPI_BOR);
   number_vertices(exec_, cells, used);
 }

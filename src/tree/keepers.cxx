@@ -1,6 +1,6 @@
 // How keys are divided among their keepers.
 #include "tree/keepers.hpp"
-#include "exec/messages.hpp"
+#include "exec/requests.hpp"
 #include <algorithm>
 #include <set>
 
@@ -8,24 +8,27 @@ namespace tessera::tree {
 
 namespace {
 
-long long below(const std::vector<Key> &sorted, Key key)
+// How many of n keys in order are below each of the others.
+std::vector<long long> below(const Exec &exec, int n, const Key *sorted, const std::vector<Key> &keys)
 {
-  return std::lower_bound(sorted.begin(), sorted.end(), key) - sorted.begin();
+  Buffer<int> first;
+  bucket_starts(exec, n, sorted, (int)keys.size(), copy_to(exec.space, keys).data(), first);
+  const std::vector<int> counts = listed(first);
+  return std::vector<long long>(counts.begin(), counts.end() - 1);
 }
 
 // The key at the place all r / size in the order of all processes' keys, for each r; four bits at a time.
-std::vector<Key> quantiles(MPI_Comm comm, int size, int bits, const std::vector<Key> &sorted)
+std::vector<Key> quantiles(const Exec &exec, MPI_Comm comm, int size, int bits, int n, const Key *sorted)
 {
   constexpr int    digits = 15;
-  long long        all = (long long)sorted.size();
-  std::vector<Key> key((size_t)size);
+  long long        all = n;
+  std::vector<Key> key((size_t)size), looked((size_t)(digits * size));
   MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_LONG_LONG, MPI_SUM, comm);
-  std::vector<long long> count((size_t)(digits * size));
   for (int shift = (bits + 3) / 4 * 4; shift > 0;) {
     shift -= 4;
     for (int r = 0; r < size; ++r)
-      for (int d = 0; d < digits; ++d)
-        count[(size_t)(digits * r + d)] = below(sorted, key[(size_t)r] + ((Key)(d + 1) << shift));
+      for (int d = 0; d < digits; ++d) looked[(size_t)(digits * r + d)] = key[(size_t)r] + ((Key)(d + 1) << shift);
+    std::vector<long long> count = below(exec, n, sorted, looked);
     MPI_Allreduce(MPI_IN_PLACE, count.data(), (int)count.size(), MPI_LONG_LONG, MPI_SUM, comm);
     for (int r = 0; r < size; ++r) {
       int d = 0;
@@ -37,35 +40,48 @@ std::vector<Key> quantiles(MPI_Comm comm, int size, int bits, const std::vector<
 }
 
 // From keys to where their leaves of T_0 begin.
-void move_to_leaves(MPI_Comm comm, int dim, int capacity, const std::vector<Key> &sorted, std::vector<Key> &key)
+void move_to_leaves(const Exec &exec, MPI_Comm comm, int dim, int capacity, int n, const Key *sorted,
+                    std::vector<Key> &key)
 {
-  const int              levels = depth(dim) + 1;
-  std::vector<long long> count(key.size() * (size_t)levels);
-  for (size_t e = 0; e < count.size(); ++e) {
-    const int shift = dim * (levels - 1 - (int)(e % (size_t)levels));
-    const Key start = key[e / (size_t)levels] >> shift << shift;
-    count[e]        = below(sorted, start + ((Key)1 << shift)) - below(sorted, start);
+  const size_t     levels = (size_t)depth(dim) + 1;
+  std::vector<Key> ends; // of the cells of all levels around each key
+  for (size_t e = 0; e < key.size() * levels; ++e) {
+    const int shift = dim * (int)(levels - 1 - e % levels);
+    const Key start = key[e / levels] >> shift << shift;
+    ends.push_back(start);
+    ends.push_back(start + ((Key)1 << shift));
   }
+  const std::vector<long long> at = below(exec, n, sorted, ends);
+  std::vector<long long>       count;
+  for (size_t e = 0; e < at.size(); e += 2) count.push_back(at[e + 1] - at[e]);
   MPI_Allreduce(MPI_IN_PLACE, count.data(), (int)count.size(), MPI_LONG_LONG, MPI_SUM, comm);
   for (size_t r = 0; r < key.size(); ++r) {
-    int l = 0;
-    while (l < levels - 1 && count[r * (size_t)levels + (size_t)l] > capacity) ++l;
-    const int shift = dim * (levels - 1 - l);
+    size_t l = 0;
+    while (l < levels - 1 && count[r * levels + l] > capacity) ++l;
+    const int shift = dim * (int)(levels - 1 - l);
     key[r]          = key[r] >> shift << shift;
   }
+}
+
+// So many of the keys from a place on, on the host.
+std::vector<Key> part(const Buffer<Key> &keys, int first, int n)
+{
+  std::vector<Key> list((size_t)n);
+  copy(keys.data() + first, keys.space(), list.data(), Space::host, list.size());
+  return list;
 }
 
 // The first and last keys of all keepers, so many at most of each, and how many there are.
 struct EndsOfKeepers {
   std::vector<int> count;
   std::vector<Key> first, last;
-  EndsOfKeepers(MPI_Comm comm, int size, int most, const std::vector<Key> &own) :
+  EndsOfKeepers(MPI_Comm comm, int size, int most, const Buffer<Key> &own) :
     count((size_t)size), first((size_t)(size * most)), last(first.size())
   {
-    const int        n = std::min((int)own.size(), most);
-    std::vector<Key> low((size_t)most), high((size_t)most);
-    std::copy(own.begin(), own.begin() + n, low.begin());
-    std::copy(own.end() - n, own.end(), high.begin());
+    const int        all = (int)own.size(), n = std::min(all, most);
+    std::vector<Key> low = part(own, 0, n), high = part(own, all - n, n);
+    low.resize((size_t)most);
+    high.resize((size_t)most);
     MPI_Allgather(&n, 1, MPI_INT, count.data(), 1, MPI_INT, comm);
     MPI_Allgather(low.data(), most, MPI_UNSIGNED_LONG_LONG, first.data(), most, MPI_UNSIGNED_LONG_LONG, comm);
     MPI_Allgather(high.data(), most, MPI_UNSIGNED_LONG_LONG, last.data(), most, MPI_UNSIGNED_LONG_LONG, comm);
@@ -86,52 +102,67 @@ int Keepers::of_first(Key key, Key length) const
   return -1;
 }
 
-KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capacity, bool leaves,
-                   const std::vector<Key> &sorted, Keepers &keepers)
+std::vector<int> begins_at_keepers(const Exec &exec, const Keepers &keepers, int n, const Key *keys, Key none)
+{
+  std::vector<Key> least = keepers.begin;
+  least.push_back(none);
+  const std::vector<long long> begins = below(exec, n, keys, least);
+  return std::vector<int>(begins.begin(), begins.end());
+}
+
+KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capacity, bool leaves, int n,
+                   const Buffer<Key> &sorted, Keepers &keepers)
 {
   keepers.comm = comm;
   MPI_Comm_size(comm, &keepers.size);
   MPI_Comm_rank(comm, &keepers.rank);
-  keepers.begin = quantiles(comm, keepers.size, bits, sorted);
-  if (leaves) move_to_leaves(comm, dim, capacity, sorted, keepers.begin);
+  keepers.begin = quantiles(exec, comm, keepers.size, bits, n, sorted.data());
+  if (leaves) move_to_leaves(exec, comm, dim, capacity, n, sorted.data(), keepers.begin);
   keepers.begin[0] = 0;
-  std::vector<int> counts((size_t)keepers.size);
-  for (size_t r = 0; r < counts.size(); ++r)
-    counts[r] = (int)((r + 1 < counts.size() ? below(sorted, keepers.begin[r + 1]) : (long long)sorted.size()) -
-                      below(sorted, keepers.begin[r]));
+  // what comes from processes before this one, what was here, and what comes from those behind it
   Buffer<Key> merged;
   {
-    const Messages messages(comm, counts);
-    merged = copy_to(exec.space, messages.send(sorted));
-    merge_runs(exec, messages.from_begins, bits, 0, merged);
+    const Requests    requests(exec, comm, {begins_at_keepers(exec, keepers, n, sorted.data(), ~(Key)0)});
+    const Buffer<Key> others = requests.send(sorted);
+    std::vector<int>  begins = requests.from_begins(); // nothing comes from this one
+    const size_t      rank = (size_t)keepers.rank, before = (size_t)begins[rank], own = (size_t)requests.own(0);
+    merged.resize_unset(Extent{others.size() + own, exec.space});
+    copy(others.data(), exec.space, merged.data(), exec.space, before);
+    copy(sorted.data() + requests.first(0), exec.space, merged.data() + before, exec.space, own);
+    copy(others.data() + before, exec.space, merged.data() + before + own, exec.space, others.size() - before);
+    for (size_t r = rank + 1; r < begins.size(); ++r) begins[r] += (int)own;
+    merge_runs(exec, begins, bits, 0, merged);
   }
-  std::vector<Key>    own = listed(merged);
-  const EndsOfKeepers ends(comm, keepers.size, std::max(capacity, 1), own);
+  const EndsOfKeepers ends(comm, keepers.size, std::max(capacity, 1), merged);
   const int           width = std::max(capacity, 1);
   keepers.least.assign((size_t)keepers.size, 1);
   keepers.most.assign((size_t)keepers.size, 0);
-  for (size_t r = 0; r < counts.size(); ++r)
+  for (size_t r = 0; r < ends.count.size(); ++r)
     if (ends.count[r]) {
       keepers.least[r] = ends.first[r * (size_t)width];
       keepers.most[r]  = ends.last[r * (size_t)width + (size_t)ends.count[r] - 1];
     }
-  std::vector<Key> before, behind; // before: from the nearest one on
+  std::vector<Key> before, behind;
   for (int r = keepers.rank - 1; r >= 0; --r)
     for (int k = ends.count[(size_t)r] - 1; k >= 0 && (int)before.size() < capacity; --k)
       before.push_back(ends.last[(size_t)(r * width + k)]);
+  std::reverse(before.begin(), before.end());
   for (int r = keepers.rank + 1; r < keepers.size; ++r)
     for (int k = 0; k < ends.count[(size_t)r] && (int)behind.size() < capacity; ++k)
       behind.push_back(ends.first[(size_t)(r * width + k)]);
   KeptKeys kept;
   kept.first = (int)before.size();
-  kept.last  = kept.first + (int)own.size();
-  own.insert(own.begin(), before.rbegin(), before.rend());
-  own.insert(own.end(), behind.begin(), behind.end());
-  kept.key = copy_to(exec.space, own);
+  kept.last  = kept.first + (int)merged.size();
+  kept.key.resize_unset(Extent{before.size() + merged.size() + behind.size(), exec.space});
+  copy(before.data(), Space::host, kept.key.data(), exec.space, before.size());
+  copy(merged.data(), exec.space, kept.key.data() + kept.first, exec.space, merged.size());
+  copy(behind.data(), Space::host, kept.key.data() + kept.last, exec.space, behind.size());
+  device::synchronize(exec.space);
   return kept;
 }
 
-std::vector<SpanningCell> spanning_cells(const Keepers &keepers, int dim, int capacity, const std::vector<Key> &own)
+std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keepers, int dim, int capacity,
+                                         const KeptKeys &kept)
 {
   std::set<SpanningCell> cells;
   int                    before = -1;
@@ -146,9 +177,14 @@ std::vector<SpanningCell> spanning_cells(const Keepers &keepers, int dim, int ca
     before = r;
   }
   std::vector<SpanningCell> list(cells.begin(), cells.end());
+  std::vector<Key>          ends;
   std::vector<long long>    count;
-  for (const SpanningCell &c : list)
-    count.push_back(below(own, c.start + ((Key)1 << (dim * (depth(dim) - c.level)))) - below(own, c.start));
+  for (const SpanningCell &c : list) {
+    ends.push_back(c.start);
+    ends.push_back(c.start + ((Key)1 << (dim * (depth(dim) - c.level))));
+  }
+  const std::vector<long long> at = below(exec, kept.last - kept.first, kept.key.data() + kept.first, ends);
+  for (size_t c = 0; c < at.size(); c += 2) count.push_back(at[c + 1] - at[c]);
   MPI_Allreduce(MPI_IN_PLACE, count.data(), (int)count.size(), MPI_LONG_LONG, MPI_SUM, keepers.comm);
   for (size_t c = 0; c < list.size(); ++c) // as FillSplits has them
     for (long long bound = capacity; (bound <<= dim) < count[c];) ++list[c].rank;

@@ -23,6 +23,7 @@ struct Keepers {
   std::vector<Key> least, most; // of its nodes; least > most: it has none
   int  of(Key key) const;
   bool empty(int r) const { return least[(size_t)r] > most[(size_t)r]; }
+  Key  end() const { return rank + 1 < size ? begin[(size_t)rank + 1] : ~(Key)0; } // of own keys
   // The first keeper of a node whose key is in [key, key + length), as far as its ends tell; -1: there is none.
   int  of_first(Key key, Key length) const;
 };
@@ -34,12 +35,15 @@ struct KeptKeys {
   int         first = 0, last = 0;
 };
 
-// Keys of own nodes, which are in order, go to their keepers, as many to each as can be. leaves: intervals begin where
-// leaves of T_0 do. Collective.
-KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capacity, bool leaves,
-                   const std::vector<Key> &sorted, Keepers &keepers);
+// The first n keys, of own nodes and in order, go to their keepers, as many to each as can be. leaves: intervals begin
+// where leaves of T_0 do. Collective.
+KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capacity, bool leaves, int n,
+                   const Buffer<Key> &sorted, Keepers &keepers);
 // The cells of several keepers, with their ranks by the numbers of their nodes. Collective.
-std::vector<SpanningCell> spanning_cells(const Keepers &keepers, int dim, int capacity, const std::vector<Key> &own);
+std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keepers, int dim, int capacity,
+                                         const KeptKeys &kept);
+// Where the keys of each keeper begin among n keys in order, and the end, from which on keys are not below `none`.
+std::vector<int> begins_at_keepers(const Exec &exec, const Keepers &keepers, int n, const Key *keys, Key none);
 
 template <class V> std::vector<V> listed(const Buffer<V> &from)
 {

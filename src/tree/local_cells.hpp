@@ -4,11 +4,10 @@
 
 namespace tessera::tree {
 
-// What a process has of the leaves of T_k for itself: first those of own nodes, in order, then others of ghosts.
+// What a process has of the leaves of T_k for itself: first those of own nodes, then others of ghosts, each in order.
 struct LocalLeaves {
-  Cells            cells;
-  std::vector<int> begin, leaf; // the first node of each of own nodes; the leaf of each node, -1: none
-  int              own = 0;     // leaves of own nodes
+  Cells       cells;
+  Buffer<int> begin, leaf; // the first own node of each leaf, and the end; the leaf of each node, -1: none
 };
 
 // T_k with its keepers: own leaves and those of others near them, so that the vertices of the own ones are right. The
@@ -18,19 +17,19 @@ Cells kept_cells(const Exec &exec, const Tree &tree, int k, const Keepers &keepe
 Cells gathered_cells(const Exec &exec, const Tree &tree, int k, const Keepers &keepers);
 // The leaves of a process's nodes: `points` own ones in order, then others, then from n on ghosts. Collective.
 LocalLeaves local_leaves(const Exec &exec, const Keepers &keepers, const Cells &kept, int points, int n,
-                         const std::vector<Key> &key);
+                         const Buffer<Key> &key);
 // Leaves out the vertices that no process uses, and numbers the others by their keys over all processes. Collective.
 void number_local_vertices(const Exec &exec, const Keepers &keepers, Cells &cells,
-                           const std::vector<unsigned char> &used);
-// Integers of the vertices that are here come together with those that others have for them: v[p] becomes the largest
-// of all. Collective.
-void join_at_vertices(MPI_Comm comm, const Cells &cells, std::vector<int> &v);
+                           const Buffer<unsigned char> &used);
+// Integers of the vertices that are here, not negative, come together with those that others have for them: v[p]
+// becomes the largest of all. Collective.
+void join_at_vertices(const Exec &exec, MPI_Comm comm, const Cells &cells, Buffer<int> &v);
 // To whom vertices belong, by how much each process bids, and what number they have there. Collective.
 struct VertexOwners {
-  std::vector<int> owner, index;
-  int              own = 0;
+  Buffer<int> owner, index;
+  int         own = 0;
 };
-VertexOwners vertex_owners(MPI_Comm comm, const Cells &cells, const std::vector<int> &bid);
+VertexOwners vertex_owners(const Exec &exec, MPI_Comm comm, const Cells &cells, const Buffer<int> &bid);
 // All vertices come to every process. Collective.
 void gather_vertices(const Exec &exec, MPI_Comm comm, Cells &cells);
 

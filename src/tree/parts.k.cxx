@@ -274,9 +274,7 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   if (fine.distributed) {
     of = make_unset<int>(label.size());
     if (lost()) return false;
-    std::vector<int> of_all = listed(largest);
-    join_at_vertices(comm_, cells, of_all);
-    largest = copy_to(exec_.space, of_all);
+    join_at_vertices(exec_, comm_, cells, largest);
   }
   Buffer<double> sum = make<double>(1);
   for (;;) {
@@ -320,7 +318,8 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
     const int v = vertex.data()[(ptrdiff_t)corners * in.data()[p] + c];
     return Component{v, v < 0 ? 0 : label.data()[(ptrdiff_t)corners * root.data()[p] + c]};
   };
-  const auto number_of_vertex = [&](int v) { return fine.distributed ? cells.number[(size_t)v] : v; };
+  const std::vector<int> numbers = listed(cells.number);
+  const auto number_of_vertex = [&](int v) { return fine.distributed ? numbers[(size_t)v] : v; };
   std::vector<int> several((size_t)cells.vertices);
   const auto       for_components = [&](const auto &f) {
     for (int p = 0; p < points; ++p)
@@ -330,7 +329,11 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   for_components([&](const Component &of, T) {
     if (of.label != largest.data()[of.vertex]) several[(size_t)of.vertex] = 1;
   });
-  if (fine.distributed) join_at_vertices(comm_, cells, several);
+  if (fine.distributed) {
+    Buffer<int> here = copy_to(exec_.space, several);
+    join_at_vertices(exec_, comm_, cells, here);
+    several = listed(here);
+  }
   std::vector<Component> list;
   for_components([&](const Component &of, T w) {
     if (w > 0 && several[(size_t)of.vertex]) list.push_back({number_of_vertex(of.vertex), of.label});
@@ -363,7 +366,7 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   if (fine.distributed) { // other keepers
     const int size = (int)cells.first.size() - 1;
     for (int r = 0; r <= size; ++r) cells.first[(size_t)r] = (int)((long)all_new * r / size);
-  } else cells.number.clear();
+  } else cells.number = Buffer<int>();
 }
 
 // Leaves become runs of nodes with the same vertices, of[] at each corner by their numbers among all.
@@ -380,15 +383,14 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
       vertices.push_back({of[k], old[(size_t)(in.data()[k / (size_t)corners] * corners) + k % (size_t)corners]});
   std::sort(vertices.begin(), vertices.end());
   vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
-  std::vector<int> here, from;
-  cells.number.clear();
+  std::vector<int> here, from, numbers;
   for (const auto &[number, vertex] : vertices) {
-    cells.number.push_back(number);
+    numbers.push_back(number);
     from.push_back(vertex);
   }
   for (int v : of)
-    here.push_back(v < 0 ? -1 : (int)(std::lower_bound(cells.number.begin(), cells.number.end(), v) -
-                                      cells.number.begin()));
+    here.push_back(v < 0 ? -1 : (int)(std::lower_bound(numbers.begin(), numbers.end(), v) - numbers.begin()));
+  cells.number = copy_to(exec_.space, numbers);
   Buffer<int> run = on_host(leaf);
   Runs        runs(corners, here.data(), cells.n);
   for (int p = 0; p < points; ++p) {

@@ -52,6 +52,16 @@ struct SortPoints {
     for (int q = 0; q < dim; ++q) to[(ptrdiff_t)dim * p + q] = y[(ptrdiff_t)dim * from + q];
   }
 };
+struct Widen {
+  const unsigned *from;
+  Key            *to;
+  HD void         operator()(int p) const { to[p] = from[p]; }
+};
+struct Narrow {
+  const Key *from;
+  unsigned  *to;
+  HD void    operator()(int p) const { to[p] = (unsigned)from[p]; }
+};
 // Of nodes in order: 1 where more than `most` of them are in the same finest cell, which cannot be split.
 struct Crowded {
   const Key *key;
@@ -168,14 +178,15 @@ template <class T> std::vector<int> Setup<T>::count_leaves_of_all(Buffer<unsigne
 {
   const int dim = params_.dim, own = levels_[0].points;
   if (!levels_[0].distributed) return count_leaves(exec_, dim, params_.cell_size, own, near, 0, own);
-  std::vector<unsigned> keys = listed(near);
+  Keepers     keepers;
+  Buffer<Key> keys = make_unset<Key>((size_t)own);
+  for_each(exec_, own, Widen{near.data(), keys.data()});
   near = Buffer<unsigned>();
-  Keepers        keepers;
-  const KeptKeys kept = keep_keys(exec_, comm_, dim, 32, params_.cell_size, false,
-                                  std::vector<Key>(keys.begin(), keys.begin() + own), keepers);
-  const std::vector<Key> all = listed(kept.key);
-  near                       = copy_to(exec_.space, std::vector<unsigned>(all.begin(), all.end()));
-  std::vector<int> counts = count_leaves(exec_, dim, params_.cell_size, (int)all.size(), near, kept.first, kept.last);
+  const KeptKeys kept = keep_keys(exec_, comm_, dim, 32, params_.cell_size, false, own, keys, keepers);
+  const int      all  = (int)kept.key.size();
+  near = make_unset<unsigned>((size_t)all);
+  for_each(exec_, all, Narrow{kept.key.data(), near.data()});
+  std::vector<int> counts = count_leaves(exec_, dim, params_.cell_size, all, near, kept.first, kept.last);
   MPI_Allreduce(MPI_IN_PLACE, counts.data(), (int)counts.size(), MPI_INT, MPI_SUM, comm_);
   return counts;
 }
@@ -209,11 +220,8 @@ template <class T> void Setup<T>::keep_points()
   Buffer<int> order;
   copy(points_.sorted, own);
   sort_keys(exec_, points_.n, dim * depth(dim) + 1, own, order);
-  std::vector<Key> keys = listed(own);
-  own   = Buffer<Key>();
-  order = Buffer<int>();
-  keys.resize((size_t)levels_[0].points);
-  points_.kept = keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, keys, keepers_);
+  order        = Buffer<int>();
+  points_.kept = keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, levels_[0].points, own, keepers_);
 }
 
 // Own nodes in the order of their keys, as far as cells are to be in order, and where every process has the whole tree

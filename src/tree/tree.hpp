@@ -47,7 +47,8 @@ struct Cells {
   // With others the cells and vertices are those of own nodes and ghosts (local_cells.hpp). The numbers of these
   // vertices among all, which ascend; keeper r of vertices has those from first[r] on, and the last one is the number
   // of all. Empty: all cells are here.
-  std::vector<int>      number, first;
+  Buffer<int>           number;
+  std::vector<int>      first;
 };
 
 // The ends of n points' coordinates along the axes (the largest number and its negative where there are no points),

@@ -18,7 +18,7 @@ public:
   {
   }
   Builder(const Exec &e, int capacity, const KeptKeys &k, const Keepers &keepers) :
-    exec_(e), capacity_(capacity), n_((int)k.key.size()), sorted_(depth(1)), key_(k.key), keepers_(&keepers),
+    exec_(e), capacity_(capacity), n_((int)k.key.size()), sorted_(depth(1)), key_(k.key), keepers_(&keepers), kept_(&k),
     first_(k.first), last_(k.last)
   {
   }
@@ -93,21 +93,25 @@ private:
     }
     return split;
   }
+  // Many trees are balanced by themselves down to some level, to which nobody has to wait for what is missing. missing:
+  // a place for each level
+  int first_unbalanced(std::vector<Split> &split, Buffer<int> &missing) const
+  {
+    Buffer<int> found(missing.size());
+    int         l = (int)split.size() - 1;
+    missing.zero();
+    for (int k = l; k > 0; --k) ask(split, k, nullptr, nullptr, nullptr, missing.data());
+    copy(missing, found);
+    while (l > 0 && !found.data()[l]) --l;
+    return l;
+  }
   // From the finest to the coarsest level; ranks only grow, so the trees stay nested.
   long balance(std::vector<Split> &split)
   {
     long        added = 0;
-    const int   levels = (int)split.size();
-    Buffer<int> missing = make<int>(levels + 1), found((size_t)levels + 1);
-    // Many trees are balanced by themselves down to some level, to which nobody has to wait for what is missing.
-    missing.zero();
-    for (int l = levels - 1; l > 0; --l) ask(split, l, nullptr, nullptr, nullptr, missing.data());
-    copy(missing, found);
-    int l = levels - 1;
-    while (l > 0 && !found.data()[l]) --l;
-    for (; l > 0; --l) {
-      const Wanted w = wanted_above(split, l, missing);
-      if (!w.where.empty()) added += split_more(split[(size_t)l - 1], l - 1, w);
+    Buffer<int> missing = make<int>((int)split.size() + 1);
+    for (int l = first_unbalanced(split, missing); l > 0; --l) {
+      added += split_more(split[(size_t)l - 1], l - 1, wanted_above(split, l, missing));
     }
     return added;
   }
@@ -116,13 +120,19 @@ private:
     Buffer<Key> start;
     Buffer<int> rank, where;
   };
-  // What the splits of level l want of the next coarser one. missing: a place for each level
-  Wanted wanted_above(std::vector<Split> &split, int l, Buffer<int> &missing) const
+  // What the splits of level l want of the next coarser one: of own cells, and of those of others. missing: a place for
+  // each level
+  Wanted wanted_above(std::vector<Split> &split, int l, Buffer<int> &missing, Buffer<int> *others = nullptr) const
   {
     const int             m = split[(size_t)l].n * ((1 << D) - 1);
     Wanted                w{make<Key>(m), make<int>(m), {}};
-    Buffer<unsigned char> flag = make<unsigned char>(m);
+    Buffer<unsigned char> flag = make<unsigned char>(m), other;
     ask(split, l, w.start.data(), w.rank.data(), flag.data(), missing.data());
+    if (others) {
+      other = make<unsigned char>(m);
+      for_each(exec_, m, TakeElsewhere{flag.data(), other.data()});
+      select(exec_, m, other, *others);
+    }
     select(exec_, m, flag, w.where);
     return w;
   }
@@ -147,9 +157,14 @@ private:
   // Cells of a level that are split for the balance come to the others. Returns how many.
   long split_more(Split &coarse, int level, const Wanted &w)
   {
+    if (w.where.empty()) return 0;
+    for_each(exec_, (int)w.where.size(),
+             RaiseWanted<D>{w.where.data(), w.start.data(), key_.data(), level, first_, last_, leaf_.data()});
+    return add(coarse, w);
+  }
+  long add(Split &coarse, const Wanted &w)
+  {
     const Buffer<int> &where = w.where;
-    for_each(exec_, (int)where.size(),
-             RaiseWanted<D>{where.data(), w.start.data(), key_.data(), level, first_, last_, leaf_.data()});
     const int   both  = coarse.n + (int)where.size();
     Buffer<Key> start = make<Key>(both);
     Buffer<int> ranks = make<int>(both), order, first;
@@ -174,141 +189,107 @@ private:
   }
 
   // --- with other keepers ---
-  using SpanningCells = std::vector<SpanningCell *>;
   // Cells of several keepers come to the splits of all those that have nodes in them, and all go on to the finest
   // level of any.
   void add_spanning(std::vector<Split> &split)
   {
-    const std::vector<Key> keys = listed(key_);
-    spanning_ = spanning_cells(*keepers_, D, capacity_,
-                               std::vector<Key>(keys.begin() + first_, keys.begin() + last_));
+    spanning_  = spanning_cells(exec_, *keepers_, D, capacity_, *kept_);
     int levels = (int)split.size();
     MPI_Allreduce(MPI_IN_PLACE, &levels, 1, MPI_INT, MPI_MAX, keepers_->comm);
     split.resize((size_t)levels);
-    for_spanning(split, [](const SpanningCells &cells, std::vector<Key> &start, std::vector<int> &rank) {
-      for (const SpanningCell *c : cells) {
-        const auto   to = std::lower_bound(start.begin(), start.end(), c->start);
-        const size_t at = (size_t)(to - start.begin());
-        if (to == start.end() || *to != c->start) {
-          start.insert(to, c->start);
-          rank.insert(rank.begin() + (ptrdiff_t)at, c->rank);
-        } else rank[at] = c->rank;
+    for_spanning(split, [&](const std::vector<size_t> &cells, Split &to) {
+      std::vector<Key> start;
+      std::vector<int> rank, all(cells.size());
+      for (size_t c : cells) {
+        start.push_back(spanning_[c].start);
+        rank.push_back(spanning_[c].rank);
       }
+      std::iota(all.begin(), all.end(), 0);
+      add(to, {copy_to(exec_.space, start), copy_to(exec_.space, rank), copy_to(exec_.space, all)});
     });
   }
-  // f(the spanning cells with own nodes, the splits, their ranks) of each level that has such cells
+  // f(numbers of the spanning cells with own nodes, the splits) of each level that has such cells
   template <class F> void for_spanning(std::vector<Split> &split, const F &f)
   {
     const Key least = keepers_->least[(size_t)keepers_->rank], most = keepers_->most[(size_t)keepers_->rank];
     for (size_t l = 0; l < split.size(); ++l) {
-      SpanningCells cells;
-      for (SpanningCell &c : spanning_)
+      std::vector<size_t> cells;
+      for (size_t k = 0; k < spanning_.size(); ++k) {
+        const SpanningCell &c = spanning_[k];
         if (c.level == (int)l && c.start <= most && c.start + ((Key)1 << (D * (depth(D) - c.level))) > least &&
             !keepers_->empty(keepers_->rank))
-          cells.push_back(&c);
-      if (cells.empty()) continue;
-      Split           &s = split[l];
-      std::vector<Key> start = listed(s.start);
-      std::vector<int> rank = listed(s.rank);
-      f(cells, start, rank);
-      s.n     = (int)start.size();
-      s.start = copy_to(exec_.space, start);
-      s.rank  = copy_to(exec_.space, rank);
+          cells.push_back(k);
+      }
+      if (!cells.empty()) f(cells, split[l]);
     }
   }
   // Level by level, too; what others have to split they learn before they go on.
   long balance_with_others(std::vector<Split> &split)
   {
     long        added = 0;
-    Buffer<int> missing = make<int>((int)split.size() + 1);
+    Buffer<int> missing = make<int>((int)split.size() + 1), others;
     for (int l = (int)split.size() - 1; l > 0; --l) {
       Split       &coarse = split[(size_t)l - 1];
-      const Wanted w      = wanted_above(split, l, missing);
-      const int    found  = (int)w.where.size();
-      Buffer<Key>  cell = make<Key>(found);
-      Buffer<int>  cell_rank = make<int>(found);
-      for_each(exec_, found,
-               TakeWanted{w.where.data(), w.start.data(), w.rank.data(), 0, cell.data(), cell_rank.data()});
-      // own cells, and those of others
-      std::vector<Key> start = listed(cell), to_split;
-      std::vector<int> ranks = listed(cell_rank), split_ranks;
-      take_asked(coarse, l - 1, exchange_asked(l - 1, start, ranks, to_split, split_ranks), to_split, split_ranks);
-      if (to_split.empty()) continue;
-      std::vector<int> all(to_split.size());
-      std::iota(all.begin(), all.end(), 0);
-      added += split_more(coarse, l - 1, {copy_to(exec_.space, to_split), copy_to(exec_.space, split_ranks),
-                                          copy_to(exec_.space, all)});
+      const Wanted w      = wanted_above(split, l, missing, &others);
+      const Wanted asked  = exchange_asked(coarse, l - 1, w, others);
+      added += split_more(coarse, l - 1, w);
+      added += split_more(coarse, l - 1, asked);
     }
     share_ranks(split);
     MPI_Allreduce(MPI_IN_PLACE, &added, 1, MPI_LONG, MPI_SUM, keepers_->comm);
     return added;
   }
-  using Wish = std::pair<Key, int>; // a cell and its rank
-  // What others ask of this keeper. Own cells go to the list of those that will be split.
-  std::vector<Wish> exchange_asked(int level, const std::vector<Key> &start, const std::vector<int> &ranks,
-                                   std::vector<Key> &to_split, std::vector<int> &split_ranks)
+  // What others ask of this keeper: of w it asks of them what is at the places `elsewhere`.
+  Wanted exchange_asked(Split &coarse, int level, const Wanted &w, const Buffer<int> &elsewhere) const
   {
-    const Key               length = (Key)1 << (D * (depth(D) - level));
-    std::map<Key, int>      wishes;
+    const Key   length = (Key)1 << (D * (depth(D) - level));
+    const int   found  = (int)elsewhere.size();
+    Buffer<Key> cell = make<Key>(found);
+    Buffer<int> cell_rank = make<int>(found);
+    for_each(exec_, found,
+             TakeWanted{elsewhere.data(), w.start.data(), w.rank.data(), 0, cell.data(), cell_rank.data()});
+    const std::vector<Key> start = listed(cell);
+    const std::vector<int> ranks = listed(cell_rank);
+    std::map<Key, int>     wishes; // of each cell the largest rank
     for (size_t p = 0; p < start.size(); ++p) {
-      const int r = keepers_->of_first(start[p], length);
-      if (r == keepers_->rank) {
-        to_split.push_back(start[p]);
-        split_ranks.push_back(ranks[p]);
-      } else if (r >= 0) {
-        int &largest = wishes.emplace(start[p], ranks[p]).first->second;
-        largest      = std::max(largest, ranks[p]);
-      }
+      int &largest = wishes.emplace(start[p], ranks[p]).first->second;
+      largest      = std::max(largest, ranks[p]);
     }
     std::vector<int> counts((size_t)keepers_->size), rank;
     std::vector<Key> key; // in the order of their keepers
-    for (const auto &[cell, largest] : wishes) {
-      ++counts[(size_t)keepers_->of_first(cell, length)];
-      key.push_back(cell);
+    for (const auto &[k, largest] : wishes) {
+      const int r = keepers_->of_first(k, length);
+      if (r < 0) continue; // an empty cell
+      ++counts[(size_t)r];
+      key.push_back(k);
       rank.push_back(largest);
     }
-    const Messages         messages(keepers_->comm, counts);
-    const std::vector<Key> cells = messages.send(key);
-    const std::vector<int> of    = messages.send(rank);
-    std::vector<Wish>      got;
-    for (size_t p = 0; p < cells.size(); ++p) got.push_back({cells[p], of[p]});
-    return got;
-  }
-  void take_asked(Split &coarse, int level, const std::vector<Wish> &wishes, std::vector<Key> &to_split,
-                  std::vector<int> &split_ranks)
-  {
-    std::vector<Key> cells;
-    std::vector<int> ranks;
-    for (const Wish &w : wishes) {
-      cells.push_back(w.first);
-      ranks.push_back(w.second);
-    }
-    const Buffer<Key>     key = copy_to(exec_.space, cells);
-    const Buffer<int>     rank = copy_to(exec_.space, ranks);
-    Buffer<unsigned char> flag = make<unsigned char>((int)cells.size());
-    for_each(exec_, (int)cells.size(),
-             AskedByOthers<D>{splits_of(coarse, level), key.data(), rank.data(), flag.data()});
-    const std::vector<unsigned char> missing = listed(flag);
-    for (size_t p = 0; p < cells.size(); ++p)
-      if (missing[p]) {
-        to_split.push_back(cells[p]);
-        split_ranks.push_back(ranks[p]);
-      }
+    const Messages        messages(keepers_->comm, counts);
+    Wanted                asked{copy_to(exec_.space, messages.send(key)), copy_to(exec_.space, messages.send(rank)), {}};
+    const int             n = (int)asked.start.size();
+    Buffer<unsigned char> flag = make<unsigned char>(n);
+    for_each(exec_, n, AskedByOthers<D>{splits_of(coarse, level), asked.start.data(), asked.rank.data(), flag.data()});
+    select(exec_, n, flag, asked.where);
+    return asked;
   }
   // Of a spanning cell the largest rank that a keeper knows.
   void share_ranks(std::vector<Split> &split)
   {
-    for (const bool fill : {false, true}) {
-      for_spanning(split, [&](const SpanningCells &cells, std::vector<Key> &start, std::vector<int> &rank) {
-        for (SpanningCell *c : cells) {
-          const auto at = std::lower_bound(start.begin(), start.end(), c->start);
-          if (at == start.end()) continue; // of a device that has failed
-          int &mine = rank[(size_t)(at - start.begin())];
-          if (fill) mine = c->rank;
-          else c->rank = mine;
+    for (const bool raise : {false, true}) {
+      for_spanning(split, [&](const std::vector<size_t> &cells, Split &of) {
+        std::vector<Key> start;
+        std::vector<int> rank;
+        for (size_t c : cells) {
+          start.push_back(spanning_[c].start);
+          rank.push_back(spanning_[c].rank);
         }
+        const Buffer<Key> key = copy_to(exec_.space, start);
+        Buffer<int>       ranks = copy_to(exec_.space, rank);
+        for_each(exec_, (int)key.size(), ShareRank{of.start.data(), of.n, of.rank.data(), key.data(), ranks.data(), raise});
+        rank = listed(ranks);
+        for (size_t c = 0; c < cells.size(); ++c) spanning_[cells[c]].rank = rank[c];
       });
-      if (fill) break;
+      if (raise) break;
       std::vector<int> ranks;
       for (const SpanningCell &c : spanning_) ranks.push_back(c.rank);
       MPI_Allreduce(MPI_IN_PLACE, ranks.data(), (int)ranks.size(), MPI_INT, MPI_MAX, keepers_->comm);
@@ -321,6 +302,7 @@ private:
   Buffer<int>        leaf_; // level of the leaf of each point
   // where several processes divide the tree, and its cells that several have
   const Keepers            *keepers_ = nullptr;
+  const KeptKeys           *kept_ = nullptr;
   int                       first_ = 0, last_; // own points
   std::vector<SpanningCell> spanning_;
 };

@@ -138,6 +138,31 @@ template <int D> struct Balance {
     }
   }
 };
+// Of what was found, cells of others apart from own ones.
+struct TakeElsewhere {
+  unsigned char *found, *other;
+  HD void        operator()(int p) const
+  {
+    other[p] = found[p] == elsewhere;
+    found[p] = found[p] == missing_here;
+  }
+};
+// Ranks of cells that are among the splits: the larger one for both, or only what the splits have.
+struct ShareRank {
+  const Key *start;
+  int        n;
+  int       *of; // the splits
+  const Key *cell;
+  int       *rank;
+  bool       raise;
+  HD void    operator()(int c) const
+  {
+    const int p = lower_bound(start, 0, n, cell[c]);
+    if (p == n || start[p] != cell[c]) return; // of a device that has failed
+    if (raise) raise_to(of + p, rank[c]);
+    else rank[c] = of[p];
+  }
+};
 // What other keepers ask.
 template <int D> struct AskedByOthers {
   Asked<D>       of;

@@ -101,11 +101,13 @@ Whole whole_grid(const Tree &tree, int k, const std::vector<Key> &key, const std
 void check_owners(const Cells &cells, int dim, const LocalLeaves &local, const std::vector<int> &vertex)
 {
   std::vector<int> bid((size_t)cells.vertices), mine((size_t)cells.first.back());
-  for (int l = 0; l < local.own; ++l)
+  const std::vector<int> begin = get(local.begin), number = get(cells.number);
+  for (size_t l = 0; l + 1 < begin.size(); ++l)
     for (int c = 0; c < 1 << dim; ++c)
-      if (const int v = vertex[(size_t)((l << dim) + c)]; v >= 0) bid[(size_t)v] += local.begin[(size_t)l + 1] - local.begin[(size_t)l];
-  for (size_t v = 0; v < bid.size(); ++v) mine[(size_t)cells.number[v]] = bid[v];
-  const VertexOwners owners = vertex_owners(MPI_COMM_WORLD, cells, bid);
+      if (const int v = vertex[(l << dim) + (size_t)c]; v >= 0) bid[(size_t)v] += begin[l + 1] - begin[l];
+  for (size_t v = 0; v < bid.size(); ++v) mine[(size_t)number[v]] = bid[v];
+  const VertexOwners     owners = vertex_owners(exec(), MPI_COMM_WORLD, cells, put(bid));
+  const std::vector<int> owners_owner = get(owners.owner), owners_index = get(owners.index);
   std::vector<int>   all(mine.size() * (size_t)comm_size()), count((size_t)comm_size()), owner, index;
   MPI_Allgather(mine.data(), (int)mine.size(), MPI_INT, all.data(), (int)mine.size(), MPI_INT, MPI_COMM_WORLD);
   for (size_t v = 0; v < mine.size(); ++v) {
@@ -116,9 +118,9 @@ void check_owners(const Cells &cells, int dim, const LocalLeaves &local, const s
     index.push_back(count[(size_t)best]++);
   }
   ASSERT_EQ(owners.own, count[(size_t)comm_rank()]);
-  for (size_t v = 0; v < cells.number.size(); ++v) {
-    ASSERT_EQ(owners.owner[v], owner[(size_t)cells.number[v]]);
-    ASSERT_EQ(owners.index[v], index[(size_t)cells.number[v]]);
+  for (size_t v = 0; v < number.size(); ++v) {
+    ASSERT_EQ(owners_owner[v], owner[(size_t)number[v]]);
+    ASSERT_EQ(owners_index[v], index[(size_t)number[v]]);
   }
 }
 
@@ -127,35 +129,34 @@ void check_grid(const Tree &tree, const Keepers &keepers, int k, const Share &sh
   const int        dim = tree.dim, corners = 1 << dim;
   int              leaves = 0;
   const Cells      kept = kept_cells(exec(), tree, k, keepers, leaves);
-  LocalLeaves      local = local_leaves(exec(), keepers, kept, share.own, share.own, share.key);
+  LocalLeaves      local = local_leaves(exec(), keepers, kept, share.own, share.own, put(share.key));
   Cells           &cells = local.cells;
   ASSERT_EQ(leaves, (int)whole.start.size());
   ASSERT_EQ(cells.hanging, whole.hanging);
   ASSERT_EQ(cells.coarsest, whole.coarsest);
   ASSERT_EQ(cells.finest, whole.finest);
-  const Buffer<int>     leaf = put(local.leaf);
   const Buffer<double>  y = put(share.x);
   Buffer<double>        weight = put(std::vector<double>(share.key.size() << dim));
   Buffer<unsigned char> used = put(std::vector<unsigned char>((size_t)cells.vertices));
-  make_weights(exec(), cells, false, (int)share.key.size(), leaf.data(), y.data(), weight.data(), used.data());
-  number_local_vertices(exec(), keepers, cells, get(used));
+  make_weights(exec(), cells, false, (int)share.key.size(), local.leaf.data(), y.data(), weight.data(), used.data());
+  number_local_vertices(exec(), keepers, cells, used);
   ASSERT_EQ(cells.first.back(), whole.vertices);
   const std::vector<Key>           start = get(cells.start), key = get(cells.key);
   const std::vector<signed char>   level = get(cells.level);
   const std::vector<unsigned char> hangs = get(cells.hangs);
-  const std::vector<int>           vertex = get(cells.vertex);
+  const std::vector<int>           vertex = get(cells.vertex), leaf = get(local.leaf), begin = get(local.begin), numbers = get(cells.number);
   const std::vector<double>        at = get(cells.y);
   for (size_t p = 0; p < share.key.size(); ++p) {
-    const size_t l = (size_t)local.leaf[p], w = whole.find(share.key[p]);
+    const size_t l = (size_t)leaf[p], w = whole.find(share.key[p]);
     if ((int)p < share.own) {
-      ASSERT_LE(local.begin[l], (int)p);
-      ASSERT_GT(local.begin[l + 1], (int)p);
+      ASSERT_LE(begin[l], (int)p);
+      ASSERT_GT(begin[l + 1], (int)p);
     }
     ASSERT_EQ(start[l], whole.start[w]);
     ASSERT_EQ(level[l], whole.level[w]);
     ASSERT_EQ(hangs[l], whole.hangs[w]);
     for (size_t c = 0; c < (size_t)corners; ++c) {
-      const int v = vertex[l * (size_t)corners + c], number = v < 0 ? -1 : cells.number[(size_t)v];
+      const int v = vertex[l * (size_t)corners + c], number = v < 0 ? -1 : numbers[(size_t)v];
       ASSERT_EQ(number, whole.vertex[w * (size_t)corners + c]);
       if (v < 0) continue;
       ASSERT_EQ(key[(size_t)v], whole.key[(size_t)number]);
@@ -198,7 +199,7 @@ void check(Cloud kind, int dim, int n, int most, int some, bool parts, unsigned 
   std::sort(sorted.begin(), sorted.end());
   const Tree     one = make_tree(exec(), dim, most, n, put(sorted));
   Keepers        keepers;
-  const KeptKeys kept = keep_keys(exec(), MPI_COMM_WORLD, dim, dim * depth(dim), most, true, std::vector<Key>(share.key.begin(), share.key.begin() + share.own), keepers);
+  const KeptKeys kept = keep_keys(exec(), MPI_COMM_WORLD, dim, dim * depth(dim), most, true, share.own, put(share.key), keepers);
   // each has as many as the others, but for a leaf and equal ones at the ends
   long equal = 0;
   for (size_t p = 0, first = 0; p < sorted.size(); ++p) {

@@ -1,0 +1,79 @@
+// What the divided tree's kernels share: lists by the places of their items, and vertices by their two keys.
+#pragma once
+#include "tree/keepers.hpp"
+#include "exec/each.hpp"
+#include <vector>
+
+namespace tessera::tree {
+
+template <class V> Buffer<V> make_unset(const Exec &exec, size_t n)
+{
+  Buffer<V> b;
+  b.resize_unset(Extent{n, exec.space});
+  return b;
+}
+
+template <class V> struct Gather {
+  const int *from;
+  const V   *value;
+  V         *to;
+  HD void    operator()(int p) const { to[p] = value[from[p]]; }
+};
+
+// Flags by their places; of each item how many are before it, and of all.
+struct Flagged {
+  Buffer<int> place, before;
+  int         count;
+  Flagged(const Exec &exec, int n, const Buffer<unsigned char> &flag)
+  {
+    count_flags(exec, n, flag, before);
+    count = fetch(before, (size_t)n);
+    take_places(exec, n, flag, before, count, place);
+  }
+};
+
+constexpr Key no_vertex = ~(Key)0;
+
+// Pairs of a finest cell and a vertex beside it, in this order.
+struct Pairs {
+  const Key *cell, *key;
+  HD int     find(int n, Key c, Key k) const // -1: it is not there
+  {
+    for (int p = lower_bound(cell, 0, n, c); p < n && cell[p] == c; ++p)
+      if (key[p] == k) return p;
+    return -1;
+  }
+};
+struct FirstOfPair {
+  Pairs          pairs;
+  unsigned char *flag;
+  HD void        operator()(int p) const
+  {
+    flag[p] = pairs.cell[p] != no_vertex &&
+              (!p || pairs.cell[p] != pairs.cell[p - 1] || pairs.key[p] != pairs.key[p - 1]);
+  }
+};
+// Sorts n pairs; order: where they were.
+inline void sort_pairs(const Exec &exec, int dim, int n, Buffer<Key> &cell, Buffer<Key> &key, Buffer<int> &order)
+{
+  Buffer<Key> by_key = make_unset<Key>(exec, (size_t)n), sorted = make_unset<Key>(exec, (size_t)n);
+  for_each(exec, n, CopyValues<Key>{key.data(), by_key.data()});
+  order = Buffer<int>();
+  sort_keys(exec, n, vertex_bits(dim) + 1, by_key, order);
+  for_each(exec, n, Gather<Key>{order.data(), cell.data(), sorted.data()});
+  sort_keys(exec, n, dim * depth(dim) + 1, sorted, order);
+  for_each(exec, n, Gather<Key>{order.data(), key.data(), by_key.data()});
+  cell = std::move(sorted);
+  key  = std::move(by_key);
+}
+// Those that are flagged.
+inline void take_pairs(const Exec &exec, const Buffer<int> &place, Buffer<Key> &cell, Buffer<Key> &key)
+{
+  const int n = (int)place.size();
+  for (Buffer<Key> *of : {&cell, &key}) {
+    Buffer<Key> taken = make_unset<Key>(exec, (size_t)n);
+    for_each(exec, n, Gather<Key>{place.data(), of->data(), taken.data()});
+    *of = std::move(taken);
+  }
+}
+} // namespace tessera::tree
