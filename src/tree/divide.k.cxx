@@ -3,251 +3,392 @@
 // is added up from what processes have for it. Those numbered here are its own vertices, then those of others for which
 // it has something (`rows` in all), then others that its rows have as columns; each in the order of the keys, of
 // others process by process.
+//
+// Most rows of a process are its alone: they stay where they are, and only those of which several processes have parts
+// go through the host.
 #include "tree/setup.hpp"
+#include "tree/pairs.hpp"
 #include "exec/messages.hpp"
-#include "exec/each.hpp"
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
-#include <unordered_map>
 
 namespace tessera::tree {
 
 namespace {
 
-// Rows of others, for which this process has parts, on the way to their owners: each with its number there and its
-// columns. A column is three numbers: of the vertex among all, of its owner, and of the vertex there. The counts are of
-// each process; entry_owner is of each column.
-struct RowsToSend {
-  std::vector<int> row_counts, entry_counts, heads, lengths, columns, entry_owner;
-};
-RowsToSend rows_of_others(int processes, int own, int rows, const int *i, const int *j, const Division &d)
-{
-  RowsToSend to;
-  to.row_counts.resize((size_t)processes);
-  to.entry_counts.resize((size_t)processes);
-  for (int v = own; v < rows; ++v) {
-    const size_t vertex = (size_t)d.vertex[(size_t)v], owner = (size_t)d.owner[vertex];
-    ++to.row_counts[owner];
-    to.entry_counts[owner] += i[v + 1] - i[v];
-    to.heads.push_back(d.index[vertex]);
-    to.lengths.push_back(i[v + 1] - i[v]);
-    for (int e = i[v]; e < i[v + 1]; ++e) {
-      const size_t column = (size_t)d.vertex[(size_t)j[e]];
-      to.columns.insert(to.columns.end(), {d.number[column], d.owner[column], d.index[column]});
-      to.entry_owner.push_back((int)owner);
-    }
+// How much a process bids for vertices: its nodes in the leaves around each.
+struct Bid {
+  const int *begin, *vertex;
+  int        corners, *bid;
+  HD void    operator()(int l) const
+  {
+    for (int c = 0; c < corners; ++c)
+      if (const int v = vertex[(ptrdiff_t)corners * l + c]; v >= 0) add_to(bid + v, begin[l + 1] - begin[l]);
   }
-  return to;
-}
-
-// What others have of own rows: row v has the parts order[first[v]..first[v+1]), and part p the columns
-// begin[p]..begin[p+1].
-struct RowsReceived {
-  std::vector<int> first, order, begin, column;
 };
-RowsReceived receive_rows(const Messages &of_rows, const Messages &of_entries, const RowsToSend &sent, int own,
-                          Division &d)
-{
-  RowsReceived           got;
-  const std::vector<int> row = of_rows.send(sent.heads), length = of_rows.send(sent.lengths);
-  const std::vector<int> columns = of_entries.send(sent.columns, 3);
-  const size_t           here = d.number.size(); // vertices of leaves here, in order; then come others
-  std::unordered_map<int, int> others;
-  for (size_t e = 0; e < columns.size(); e += 3) {
-    const auto known = std::lower_bound(d.number.begin(), d.number.begin() + (ptrdiff_t)here, columns[e]);
-    int        v     = (int)(known - d.number.begin());
-    if (v == (int)here || *known != columns[e]) {
-      v = others.emplace(columns[e], (int)d.number.size()).first->second;
-      if (v == (int)d.number.size()) {
-        d.number.push_back(columns[e]);
-        d.owner.push_back(columns[e + 1]);
-        d.index.push_back(columns[e + 2]);
-      }
-    }
-    got.column.push_back(v);
+// Vertices that others own: at which own nodes have weights, or those of own leaves and of ghosts alone.
+enum : int { absent, present, needed };
+struct MarkOthers {
+  const int           *begin, *vertex, *owner;
+  const unsigned char *bits; // of own nodes
+  int                  corners, own, rank, *state;
+  HD void              operator()(int l) const
+  {
+    unsigned weights = 0;
+    for (int p = l < own ? begin[l] : 0; l < own && p < begin[l + 1]; ++p) weights |= bits[p];
+    for (int c = 0; c < corners; ++c)
+      if (const int v = vertex[(ptrdiff_t)corners * l + c]; v >= 0 && owner[v] != rank)
+        raise_to(state + v, weights >> c & 1 ? needed : present);
   }
-  got.begin.resize(row.size() + 1);
-  got.first.resize((size_t)own + 1);
-  got.order.resize(row.size());
-  std::partial_sum(length.begin(), length.end(), got.begin.begin() + 1);
-  for (int v : row) ++got.first[(size_t)v + 1];
-  std::partial_sum(got.first.begin(), got.first.end(), got.first.begin());
-  std::iota(got.order.begin(), got.order.end(), 0);
-  std::stable_sort(got.order.begin(), got.order.end(), [&](int a, int b) { return row[(size_t)a] < row[(size_t)b]; });
-  return got;
-}
-
-// The own rows, whose columns are vertices, and where what there is of them goes: the entries here to the places
-// map[] in their rows, those received to the places place[] among all.
-struct RowsMerged {
-  std::vector<int> begin, column, place;
-  Buffer<int>      map;
-  bool             too_long = false; // one has `longest` columns or more
 };
-RowsMerged merge_rows(int own, const int *i, const int *j, const Division &d, const RowsReceived &got, int longest)
+struct Equals {
+  const int     *of;
+  int            v;
+  unsigned char *flag;
+  HD void        operator()(int p) const { flag[p] = of[p] == v; }
+};
+struct NumberVertices {
+  const int *vertex;
+  int       *here;
+  HD void    operator()(int k) const { here[vertex[k]] = k; }
+};
+struct NumberCorners {
+  const int *here;
+  int       *corner;
+  HD void    operator()(int k) const { corner[k] = corner[k] < 0 ? -1 : here[corner[k]]; }
+};
+struct LeaveOutCorners {
+  int     rows, *corner;
+  HD void operator()(int k) const { corner[k] = corner[k] < rows ? corner[k] : -1; }
+};
+
+// Vertices by three numbers: among all, of the owner, and there. list: nullptr: they are in order from `first` on.
+struct Describe {
+  const int *list, *vertex, *number, *owner, *index;
+  int        first, *to;
+  HD void    operator()(int k) const
+  {
+    const int v = vertex[list ? list[k] : first + k];
+    to[3 * k]     = number[v];
+    to[3 * k + 1] = owner[v];
+    to[3 * k + 2] = index[v];
+  }
+};
+// The numbers here of vertices by those among all; -1: they are not here.
+struct FindHere {
+  const int *number, *here;
+  int        n;
+  const int *asked;
+  int       *to;
+  HD void    operator()(int k) const
+  {
+    const int p = lower_bound(number, 0, n, asked[k]);
+    to[k] = p < n && number[p] == asked[k] ? here[p] : -1;
+  }
+};
+
+struct RowLengths {
+  const int *i;
+  int       *length;
+  HD void    operator()(int v) const { length[v] = i[v + 1] - i[v]; }
+};
+template <class V> struct PutAt {
+  const int *place;
+  const V   *from;
+  V         *to;
+  HD void    operator()(int k) const { to[place[k]] = from[k]; }
+};
+// The columns of rows in a list, one after the other.
+struct ColumnsOfRows {
+  const int *row, *i, *j, *begin;
+  int       *to;
+  HD void    operator()(int r) const
+  {
+    for (int e = i[row[r]]; e < i[row[r] + 1]; ++e) to[begin[r] + e - i[row[r]]] = j[e];
+  }
+};
+// The other way, to where the rows begin.
+struct PutRows {
+  const int *row, *i, *begin, *from;
+  int       *j;
+  HD void    operator()(int r) const
+  {
+    for (int e = begin[r]; e < begin[r + 1]; ++e) j[i[row[r]] + e - begin[r]] = from[e];
+  }
+};
+struct MarkColumns { // that are in no row here
+  const int *j;
+  int        rows, *used;
+  HD void    operator()(int e) const
+  {
+    if (j[e] >= rows) used[j[e] - rows] = 1;
+  }
+};
+struct MoveRows {
+  const int *i, *j, *begin, *renumbered;
+  int        rows, *to;
+  HD void    operator()(int v) const
+  {
+    if (begin[v + 1] - begin[v] < i[v + 1] - i[v]) return; // of a device that has failed
+    for (int e = i[v]; e < i[v + 1]; ++e) to[begin[v] + e - i[v]] = j[e] < rows ? j[e] : renumbered[j[e] - rows];
+  }
+};
+struct StartOfRow {
+  const int *vertex, *number;
+  Key       *start;
+  HD void    operator()(int v) const { start[v] = (Key)number[vertex[v]]; }
+};
+
+// A vertex of another process.
+struct Foreign {
+  int  owner, number, index, here; // number: among all
+  bool operator<(const Foreign &o) const { return owner != o.owner ? owner < o.owner : number < o.number; }
+};
+
+// What others have of own rows, on the host: part p is of row[p] and has the columns begin[p]..begin[p+1]; column[e] is
+// a number here, those of vertices that were not here follow all the others.
+struct PartsOfRows {
+  std::vector<int> row, begin, column;
+};
+
+// Rows of which there are parts, in order, with the union of their columns: those here and, behind them, others'.
+struct MergedRows {
+  std::vector<int> row, begin, column; // begin: of the columns of each row, and the end
+  std::vector<int> map;                // where the entries here of each row go in it, row by row
+  std::vector<int> part_row, place;    // of each received entry: which of the rows, and the place in it
+  int              longest = 0;
+};
+MergedRows merge_rows(const std::vector<int> &rows, const std::vector<int> &here_begin, const std::vector<int> &here,
+                      const PartsOfRows &got, int numbers)
 {
-  RowsMerged       to;
-  std::vector<int> marker(d.owner.size(), -1);
-  to.begin.resize(1);
-  to.map.resize((size_t)i[own]);
+  MergedRows       to;
+  std::vector<int> marker((size_t)numbers, -1), order(got.row.size());
+  to.row = rows;
+  to.part_row.resize(got.column.size());
   to.place.resize(got.column.size());
-  for (int v = 0; v < own; ++v) {
-    const int from = to.begin.back();
-    if (got.first[(size_t)v] == got.first[(size_t)v + 1]) { // of most rows nobody else has parts
-      for (int e = i[v]; e < i[v + 1]; ++e) {
-        to.map.data()[e] = e - i[v];
-        to.column.push_back(d.vertex[(size_t)j[e]]);
-      }
-      to.begin.push_back((int)to.column.size());
-      continue;
-    }
-    const auto take = [&](int vertex) {
-      int &at = marker[(size_t)vertex];
-      if (at < from) {
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return got.row[(size_t)a] < got.row[(size_t)b]; });
+  size_t next = 0;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const int first = (int)to.column.size();
+    to.begin.push_back(first);
+    const auto take = [&](int column) {
+      int &at = marker[(size_t)column];
+      if (at < first) {
         at = (int)to.column.size();
-        to.column.push_back(vertex);
+        to.column.push_back(column);
       }
-      return at;
+      return at - first;
     };
-    for (int e = i[v]; e < i[v + 1]; ++e) to.map.data()[e] = take(d.vertex[(size_t)j[e]]) - from;
-    for (int k = got.first[(size_t)v]; k < got.first[(size_t)v + 1]; ++k)
-      for (int r = got.order[(size_t)k], e = got.begin[(size_t)r]; e < got.begin[(size_t)r + 1]; ++e)
-        to.place[(size_t)e] = take(got.column[(size_t)e]);
-    to.begin.push_back((int)to.column.size());
-    to.too_long = to.too_long || to.begin.back() - from >= longest;
+    for (int e = here_begin[r]; e < here_begin[r + 1]; ++e) to.map.push_back(take(here[(size_t)e]));
+    for (; next < order.size() && got.row[(size_t)order[next]] == rows[r]; ++next)
+      for (size_t p = (size_t)order[next], e = (size_t)got.begin[p]; e < (size_t)got.begin[p + 1]; ++e) {
+        to.part_row[e] = (int)r;
+        to.place[e]    = take(got.column[e]);
+      }
+    to.longest = std::max(to.longest, (int)to.column.size() - first);
   }
+  to.begin.push_back((int)to.column.size());
   return to;
-}
-
-// The numbers here of all vertices that are needed: of those that have rows here, then of other columns, which come
-// into d.vertex.
-std::vector<int> number_columns(int rows, const std::vector<int> &columns, Division &d)
-{
-  std::vector<int> number(d.owner.size(), -1), others;
-  d.vertex.resize((size_t)rows);
-  for (int v = 0; v < rows; ++v) number[(size_t)d.vertex[(size_t)v]] = v;
-  for (int v : columns)
-    if (number[(size_t)v] < 0) {
-      number[(size_t)v] = rows;
-      others.push_back(v);
-    }
-  std::sort(others.begin(), others.end(), [&](int a, int b) {
-    return d.owner[(size_t)a] != d.owner[(size_t)b] ? d.owner[(size_t)a] < d.owner[(size_t)b]
-                                                    : d.number[(size_t)a] < d.number[(size_t)b];
-  });
-  for (int v : others) {
-    number[(size_t)v] = (int)d.vertex.size();
-    d.vertex.push_back(v);
-  }
-  return number;
 }
 
 } // namespace
 
 // Which vertices are here. The corners of the leaves, whose vertices are those of the cells, get their numbers here.
-template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells)
+template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &coarse, Cells &cells)
 {
-  const int         corners = fine.transfer.corners, n = cells.vertices, own = fine.transfer.cells;
-  const Buffer<int> begins = on_host(fine.transfer.begin), vertex = on_host(fine.transfer.vertex);
-  const Buffer<unsigned char> bits = on_host(corner_bits(fine));
-  const int *const  begin = begins.data();
-  int               rank;
+  const int  corners = fine.transfer.corners, n = cells.vertices, own = fine.transfer.cells;
+  const int *begin = fine.transfer.begin.data(), *const vertex = fine.transfer.vertex.data();
+  const Buffer<unsigned char> bits = corner_bits(fine);
+  int                         rank;
   MPI_Comm_rank(comm_, &rank);
-  std::vector<int> bid((size_t)n);
-  for (int k = 0; k < own * corners; ++k)
-    if (const int v = vertex.data()[k]; v >= 0) bid[(size_t)v] += begin[k / corners + 1] - begin[k / corners];
-  VertexOwners owners = vertex_owners(exec_, comm_, cells, copy_to(exec_.space, bid));
+  Buffer<int> bid = make<int>((size_t)n), state = make<int>((size_t)n);
+  for_each(exec_, own, Bid{begin, vertex, corners, bid.data()});
+  VertexOwners owners = vertex_owners(exec_, comm_, cells, bid);
   Division     d;
-  d.owner  = listed(owners.owner);
-  d.index  = listed(owners.index);
-  d.number = listed(cells.number);
-  for (int v = 0; v < n; ++v)
-    if (d.owner[(size_t)v] == rank) d.vertex.push_back(v);
+  d.owner  = std::move(owners.owner);
+  d.index  = std::move(owners.index);
+  d.number = std::move(cells.number);
   coarse.n = coarse.points = owners.own;
   // their vertices
-  enum : int { absent = -1, present = -2, needed = -3 };
-  std::vector<int> number((size_t)n, absent), foreign, others;
-  for (int k = 0; k < cells.n; ++k) {
-    unsigned weights = 0;
-    for (int p = k < own ? begin[k] : 0; k < own && p < begin[k + 1]; ++p) weights |= bits.data()[p];
-    for (int c = 0; c < corners; ++c) {
-      const int v = vertex.data()[k * corners + c];
-      if (v < 0 || d.owner[(size_t)v] == rank) continue;
-      int &is = number[(size_t)v];
-      if (weights >> c & 1) is = needed;
-      else if (is == absent) is = present;
-    }
+  for_each(exec_, cells.n,
+           MarkOthers{begin, vertex, d.owner.data(), bits.data(), corners, own, rank, state.data()});
+  Buffer<unsigned char> flag = make_unset<unsigned char>((size_t)n);
+  const auto            where = [&](const Buffer<int> &of, int v) {
+    Buffer<int> place;
+    for_each(exec_, n, Equals{of.data(), v, flag.data()});
+    select(exec_, n, flag, place);
+    return place;
+  };
+  const Buffer<int> mine = where(d.owner, rank), other = where(state, present);
+  std::vector<int>  foreign = listed(where(state, needed)), of_foreign(foreign.size());
+  {
+    const Buffer<int> list = copy_to(exec_.space, foreign);
+    Buffer<int>       owner = make_unset<int>(foreign.size());
+    for_each(exec_, (int)foreign.size(), Gather<int>{list.data(), d.owner.data(), owner.data()});
+    of_foreign = listed(owner);
+    std::vector<int> order(foreign.size()), sorted;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return of_foreign[(size_t)a] < of_foreign[(size_t)b]; });
+    for (int k : order) sorted.push_back(foreign[(size_t)k]);
+    foreign = std::move(sorted);
   }
-  for (int v = 0; v < n; ++v)
-    if (number[(size_t)v] == needed) foreign.push_back(v);
-    else if (number[(size_t)v] == present) others.push_back(v);
-  std::stable_sort(foreign.begin(), foreign.end(),
-                   [&](int a, int b) { return d.owner[(size_t)a] < d.owner[(size_t)b]; });
-  d.vertex.insert(d.vertex.end(), foreign.begin(), foreign.end());
-  coarse.rows = (int)d.vertex.size();
-  d.vertex.insert(d.vertex.end(), others.begin(), others.end());
-  for (size_t k = 0; k < d.vertex.size(); ++k) number[(size_t)d.vertex[k]] = (int)k;
-  std::vector<int> at(vertex.size());
-  for (size_t k = 0; k < at.size(); ++k) at[k] = vertex.data()[k] < 0 ? -1 : number[(size_t)vertex.data()[k]];
-  fine.transfer.vertex = copy_to(exec_.space, at);
+  const Buffer<int> rest = copy_to(exec_.space, foreign);
+  const int         first_rest = (int)mine.size(), first_other = first_rest + (int)rest.size();
+  coarse.rows = first_other;
+  d.vertex    = make_unset<int>((size_t)first_other + other.size());
+  for_each(exec_, first_rest, CopyValues<int>{mine.data(), d.vertex.data()});
+  for_each(exec_, (int)rest.size(), CopyValues<int>{rest.data(), d.vertex.data() + first_rest});
+  for_each(exec_, (int)other.size(), CopyValues<int>{other.data(), d.vertex.data() + first_other});
+  d.here = make_unset<int>((size_t)n);
+  for_each(exec_, (int)d.vertex.size(), NumberVertices{d.vertex.data(), d.here.data()});
+  for_each(exec_, (int)fine.transfer.vertex.size(), NumberCorners{d.here.data(), fine.transfer.vertex.data()});
   return d;
+}
+
+// The vertices in the list, or all from a number on, by three numbers each (Describe)
+template <class T>
+std::vector<int> GalerkinSetup<T>::describe(const Division &d, const int *list, int first, int count) const
+{
+  Buffer<int> to = make_unset<int>(3 * (size_t)count);
+  for_each(exec_, count,
+           Describe{list, d.vertex.data(), d.number.data(), d.owner.data(), d.index.data(), first, to.data()});
+  return listed(to);
 }
 
 // Rows go to their owners: of the pattern here, and of all numbers later. True: one of the owners' has `longest`
 // columns or more.
 template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &coarse, Division &d, int longest)
 {
-  const int         own = coarse.n, rows = coarse.rows;
-  const Buffer<int> i = on_host(coarse.i), j = on_host(coarse.j);
-  int               size;
+  const int own = coarse.n, rows = coarse.rows, all = (int)d.vertex.size();
+  int       size;
   MPI_Comm_size(comm_, &size);
-  const RowsToSend   parts = rows_of_others(size, own, rows, i.data(), j.data(), d);
-  const Messages     of_rows(comm_, parts.row_counts), of_entries(comm_, parts.entry_counts);
-  const RowsReceived got    = receive_rows(of_rows, of_entries, parts, own, d);
-  RowsMerged         merged = merge_rows(own, i.data(), j.data(), d, got, longest);
-  for (int v = own; v < rows; ++v) merged.begin.push_back(merged.begin.back() + i.data()[v + 1] - i.data()[v]);
-  const std::vector<int> number = number_columns(rows, merged.column, d);
-  for (int &v : merged.column) v = number[(size_t)v];
-  std::vector<int> owner, index;
-  coarse.ghosts = (int)d.vertex.size() - own;
-  for (size_t v = (size_t)own; v < d.vertex.size(); ++v) {
-    owner.push_back(d.owner[(size_t)d.vertex[v]]);
-    index.push_back(d.index[(size_t)d.vertex[v]]);
+  // parts of others' rows
+  const std::vector<int> tail = listed(coarse.i, (size_t)own, (size_t)(rows - own) + 1),
+                         heads = describe(d, nullptr, own, rows - own),
+                         columns = describe(d, coarse.j.data() + tail.front(), 0, tail.back() - tail.front());
+  std::vector<int>       row_counts((size_t)size), entry_counts((size_t)size), index, length, entry_owner;
+  for (size_t r = 0; r + 1 < tail.size(); ++r) {
+    const size_t owner = (size_t)heads[3 * r + 1];
+    ++row_counts[owner];
+    entry_counts[owner] += tail[r + 1] - tail[r];
+    index.push_back(heads[3 * r + 2]);
+    length.push_back(tail[r + 1] - tail[r]);
+    entry_owner.insert(entry_owner.end(), (size_t)length.back(), (int)owner);
   }
-  coarse.exchange = Exchange(exec_, comm_, own, owner, index);
+  const Messages         of_rows(comm_, row_counts), of_entries(comm_, entry_counts);
+  PartsOfRows            got;
+  got.row = of_rows.send(index);
+  const std::vector<int> lengths = of_rows.send(length), received = of_entries.send(columns, 3);
+  got.begin.resize(lengths.size() + 1);
+  std::partial_sum(lengths.begin(), lengths.end(), got.begin.begin() + 1);
+  // their columns: numbers here, and behind them those of vertices that were not
+  std::vector<int> asked;
+  for (size_t e = 0; e < received.size(); e += 3) asked.push_back(received[e]);
+  std::vector<Foreign> others;
+  {
+    const Buffer<int> number = copy_to(exec_.space, asked);
+    Buffer<int>       found = make_unset<int>(asked.size());
+    for_each(exec_, (int)asked.size(),
+             FindHere{d.number.data(), d.here.data(), (int)d.number.size(), number.data(), found.data()});
+    got.column = listed(found);
+  }
+  const std::vector<int> beyond = describe(d, nullptr, rows, all - rows);
+  for (size_t k = 0; k < beyond.size(); k += 3)
+    others.push_back({beyond[k + 1], beyond[k], beyond[k + 2], rows + (int)k / 3});
+  std::map<int, int> more;
+  for (size_t e = 0; e < asked.size(); ++e)
+    if (got.column[e] < 0) {
+      const auto at = more.emplace(asked[e], rows + (int)others.size());
+      if (at.second) others.push_back({received[3 * e + 1], asked[e], received[3 * e + 2], at.first->second});
+      got.column[e] = at.first->second;
+    }
+  // the rows of which there are parts
+  std::vector<int> list = got.row, row_begin(1);
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  const Buffer<int> row = copy_to(exec_.space, list);
+  Buffer<int>       begin = make_unset<int>((size_t)rows + 1);
+  for_each(exec_, rows, RowLengths{coarse.i.data(), begin.data()});
+  Buffer<int> some = make_unset<int>(list.size());
+  for_each(exec_, (int)list.size(), Gather<int>{row.data(), begin.data(), some.data()});
+  for (int n : listed(some)) row_begin.push_back(row_begin.back() + n);
+  const Buffer<int> begins_here = copy_to(exec_.space, row_begin);
+  Buffer<int>       of_rows_here = make_unset<int>((size_t)row_begin.back());
+  for_each(exec_, (int)list.size(),
+           ColumnsOfRows{row.data(), coarse.i.data(), coarse.j.data(), begins_here.data(), of_rows_here.data()});
+  MergedRows merged = merge_rows(list, row_begin, listed(of_rows_here), got, rows + (int)others.size());
+  // which of the others are columns, and their numbers
+  Buffer<int> used = make<int>((size_t)(all - rows));
+  for_each(exec_, tail.front(), MarkColumns{coarse.j.data(), rows, used.data()});
+  std::vector<int> is_used = listed(used), renumbered(others.size(), -1), owner, at_owner;
+  is_used.resize(others.size(), 1);
+  for (int c : merged.column)
+    if (c >= rows) is_used[(size_t)(c - rows)] = 1;
+  std::sort(others.begin(), others.end());
+  coarse.ghosts = rows - own;
+  for (size_t k = 0; k < heads.size(); k += 3) {
+    owner.push_back(heads[k + 1]);
+    at_owner.push_back(heads[k + 2]);
+  }
+  for (const Foreign &o : others)
+    if (is_used[(size_t)(o.here - rows)]) {
+      renumbered[(size_t)(o.here - rows)] = own + coarse.ghosts++;
+      owner.push_back(o.owner);
+      at_owner.push_back(o.index);
+    }
+  coarse.exchange = Exchange(exec_, comm_, own, owner, at_owner);
+  for (int &c : merged.column) c = c < rows ? c : renumbered[(size_t)(c - rows)];
+  // the rows, and behind them what there is of others'
+  const Buffer<int> merged_begin = copy_to(exec_.space, merged.begin), merged_column = copy_to(exec_.space, merged.column),
+                    merged_map = copy_to(exec_.space, merged.map), number = copy_to(exec_.space, renumbered);
+  std::vector<int>  merged_length;
+  for (size_t r = 0; r < list.size(); ++r) merged_length.push_back(merged.begin[r + 1] - merged.begin[r]);
+  const Buffer<int> new_length = copy_to(exec_.space, merged_length);
+  for_each(exec_, (int)list.size(), PutAt<int>{row.data(), new_length.data(), begin.data()});
+  d.entries = (size_t)scan(exec_, rows, begin);
+  const int   entries = fetch(begin, (size_t)own);
+  Buffer<int> j = make_unset<int>((size_t)entries);
+  for_each(exec_, own,
+           MoveRows{coarse.i.data(), coarse.j.data(), begin.data(), number.data(), rows, j.data()});
+  for_each(exec_, (int)list.size(),
+           PutRows{row.data(), begin.data(), merged_begin.data(), merged_column.data(), j.data()});
+  Buffer<int> begins = make_unset<int>(list.size());
+  for_each(exec_, (int)list.size(), Gather<int>{row.data(), begin.data(), begins.data()});
+  const std::vector<int> row_begins = listed(begins);
+  for (size_t e = 0; e < merged.place.size(); ++e) merged.place[e] += row_begins[(size_t)merged.part_row[e]];
   const std::vector<int> at = of_entries.answer(merged.place);
-  coarse.entries            = Exchange(exec_, comm_, (int)merged.column.size(), parts.entry_owner, at);
-  Buffer<int> map = make_unset<int>(merged.map.size());
-  copy(merged.map, map);
-  remap(fine, coarse, own, map);
-  d.entries = (size_t)merged.begin.back();
-  coarse.i = copy_to(exec_.space, merged.begin);
-  coarse.j = copy_to(exec_.space, merged.column);
+  coarse.entries            = Exchange(exec_, comm_, entries, entry_owner, at);
+  remap(fine, begins_here.data(), (int)list.size(), row.data(), merged_map);
+  coarse.i = std::move(begin);
+  coarse.j = std::move(j);
   // leaves of others are not needed any more, nor corners at which no own node has a weight
-  const Buffer<int> vertex = on_host(fine.transfer.vertex);
-  std::vector<int>  corner(vertex.data(), vertex.data() + (ptrdiff_t)fine.transfer.cells * fine.transfer.corners);
-  for (int &v : corner) v = v < rows ? v : -1;
-  fine.transfer.vertex = copy_to(exec_.space, corner);
-  std::vector<Key> start;
-  for (int v = 0; v < own; ++v) start.push_back((Key)d.number[(size_t)d.vertex[(size_t)v]]);
-  coarse.start = copy_to(exec_.space, start);
-  return merged.too_long;
+  const int   corners = fine.transfer.cells * fine.transfer.corners;
+  Buffer<int> corner = make_unset<int>((size_t)corners);
+  for_each(exec_, corners, CopyValues<int>{fine.transfer.vertex.data(), corner.data()});
+  for_each(exec_, corners, LeaveOutCorners{rows, corner.data()});
+  fine.transfer.vertex = std::move(corner);
+  coarse.start = make_unset<Key>((size_t)own);
+  for_each(exec_, own, StartOfRow{d.vertex.data(), d.number.data(), coarse.start.data()});
+  return merged.longest >= longest;
 }
 
 // What there is of all vertices, of those in the list
 template <class T> template <class V>
-void GalerkinSetup<T>::take_vertices(const std::vector<int> &vertex, int width, Buffer<V> &of)
+void GalerkinSetup<T>::take_vertices(const Buffer<int> &vertex, int n, int width, Buffer<V> &of)
 {
-  const Buffer<int> place = copy_to(exec_.space, vertex);
-  Buffer<V>         mine  = make_unset<V>(vertex.size() * (size_t)width);
-  for_each(exec_, (int)mine.size(), GatherNodes<V>{place.data(), of.data(), mine.data(), width});
+  Buffer<V> mine = make_unset<V>((size_t)n * (size_t)width);
+  for_each(exec_, (int)mine.size(), GatherNodes<V>{vertex.data(), of.data(), mine.data(), width});
   of = std::move(mine);
 }
 // The same of the own vertices of a grid, and behind them of its ghosts
 template <class T> template <class V>
-void GalerkinSetup<T>::take_vertices(const std::vector<int> &vertex, Level<T> &grid, int width, Buffer<V> &of)
+void GalerkinSetup<T>::take_vertices(const Buffer<int> &vertex, Level<T> &grid, int width, Buffer<V> &of)
 {
-  take_vertices(vertex, width, of);
+  take_vertices(vertex, grid.n, width, of);
   Buffer<V> all = make_unset<V>((size_t)(grid.n + grid.ghosts) * (size_t)width);
   for_each(exec_, (int)of.size(), CopyValues<V>{of.data(), all.data()});
   grid.exchange.forward((int *)all.data(), (int)(sizeof(V) / sizeof(int)) * width);
@@ -255,12 +396,12 @@ void GalerkinSetup<T>::take_vertices(const std::vector<int> &vertex, Level<T> &g
 }
 
 #define INSTANTIATE(T) \
-  template Division GalerkinSetup<T>::divide(Level<T> &, Level<T> &, const Cells &); \
+  template Division GalerkinSetup<T>::divide(Level<T> &, Level<T> &, Cells &); \
   template bool     GalerkinSetup<T>::divide_rows(Level<T> &, Level<T> &, Division &, int); \
-  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, int, Buffer<Key> &); \
-  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, int, Buffer<double> &); \
-  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, Level<T> &, int, Buffer<Key> &); \
-  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, Level<T> &, int, Buffer<double> &);
+  template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, int, int, Buffer<Key> &); \
+  template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, int, int, Buffer<double> &); \
+  template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, Level<T> &, int, Buffer<Key> &); \
+  template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, Level<T> &, int, Buffer<double> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

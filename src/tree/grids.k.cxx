@@ -38,6 +38,13 @@ struct LeafOfRest {
   }
 };
 
+// Leaves that begin before a point.
+struct CountBegun {
+  const int *begin;
+  int        leaves, point, *number;
+  HD void    operator()(int) const { *number = lower_bound(begin, 0, leaves, point); }
+};
+
 // Piecewise constants.
 template <class T> struct Aggregate {
   const int *leaf;
@@ -166,17 +173,19 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (local && !owners) gather_vertices(exec_, comm_, cells);
   from.transfer.vertex = std::move(cells.vertex);
   if (local) { // leaves of ghosts come behind those of own nodes
-    std::vector<int> begin = listed(from.transfer.begin);
-    from.transfer.cells    = (int)(std::lower_bound(begin.begin(), begin.end(), from.points) - begin.begin());
-    begin.resize((size_t)from.transfer.cells + 1);
-    from.transfer.begin = copy_to(exec_.space, begin);
+    Buffer<int> number = make_unset<int>(1), begin;
+    for_each(exec_, 1, CountBegun{from.transfer.begin.data(), cells.n, from.points, number.data()});
+    from.transfer.cells = fetch(number, 0);
+    begin = make_unset<int>((size_t)from.transfer.cells + 1);
+    for_each(exec_, from.transfer.cells + 1, CopyValues<int>{from.transfer.begin.data(), begin.data()});
+    from.transfer.begin = std::move(begin);
   }
   if (owners) division = galerkin_.divide(from, coarse, cells);
   if (const Failure::Kind kind = galerkin_.product_pattern(from, leaf, cells.n, coarse, owners)) return kind;
   if (local && !owners) {
-    std::vector<int> vertex = listed(from.transfer.vertex);
-    vertex.resize((size_t)from.transfer.cells * (size_t)from.transfer.corners);
-    from.transfer.vertex = copy_to(exec_.space, vertex);
+    Buffer<int> vertex = make_unset<int>((size_t)from.transfer.cells * (size_t)from.transfer.corners);
+    for_each(exec_, (int)vertex.size(), CopyValues<int>{from.transfer.vertex.data(), vertex.data()});
+    from.transfer.vertex = std::move(vertex);
   }
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
@@ -188,7 +197,6 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {
-    division.vertex.resize((size_t)coarse.n);
     galerkin_.take_vertices(division.vertex, coarse, 1, key);
     galerkin_.take_vertices(division.vertex, coarse, params_.dim, y);
   }

@@ -63,14 +63,6 @@ void move_to_leaves(const Exec &exec, MPI_Comm comm, int dim, int capacity, int 
   }
 }
 
-// So many of the keys from a place on, on the host.
-std::vector<Key> part(const Buffer<Key> &keys, int first, int n)
-{
-  std::vector<Key> list((size_t)n);
-  copy(keys.data() + first, keys.space(), list.data(), Space::host, list.size());
-  return list;
-}
-
 // The first and last keys of all keepers, so many at most of each, and how many there are.
 struct EndsOfKeepers {
   std::vector<int> count;
@@ -78,8 +70,9 @@ struct EndsOfKeepers {
   EndsOfKeepers(MPI_Comm comm, int size, int most, const Buffer<Key> &own) :
     count((size_t)size), first((size_t)(size * most)), last(first.size())
   {
-    const int        all = (int)own.size(), n = std::min(all, most);
-    std::vector<Key> low = part(own, 0, n), high = part(own, all - n, n);
+    const size_t     some = std::min(own.size(), (size_t)most);
+    const int        n = (int)some;
+    std::vector<Key> low = listed(own, 0, some), high = listed(own, own.size() - some, some);
     low.resize((size_t)most);
     high.resize((size_t)most);
     MPI_Allgather(&n, 1, MPI_INT, count.data(), 1, MPI_INT, comm);

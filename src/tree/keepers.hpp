@@ -45,11 +45,13 @@ std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keeper
 // Where the keys of each keeper begin among n keys in order, and the end, from which on keys are not below `none`.
 std::vector<int> begins_at_keepers(const Exec &exec, const Keepers &keepers, int n, const Key *keys, Key none);
 
-template <class V> std::vector<V> listed(const Buffer<V> &from)
+// Values from a place on, and all of them, on the host.
+template <class V> std::vector<V> listed(const Buffer<V> &from, size_t first, size_t n)
 {
-  Buffer<V> here(from.size());
-  copy(from, here);
-  return std::vector<V>(here.data(), here.data() + here.size());
+  std::vector<V> list(n);
+  copy(from.data() + first, from.space(), list.data(), Space::host, n);
+  return list;
 }
+template <class V> std::vector<V> listed(const Buffer<V> &from) { return listed(from, 0, from.size()); }
 
 } // namespace tessera::tree

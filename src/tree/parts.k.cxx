@@ -409,8 +409,9 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
   fine.transfer.begin = copy_to(exec_.space, runs.begin);
   cells.vertex        = copy_to(exec_.space, runs.vertex);
   copy(run, leaf);
-  galerkin_.take_vertices(from, 1, cells.key);
-  galerkin_.take_vertices(from, params_.dim, cells.y);
+  const Buffer<int> vertex = copy_to(exec_.space, from);
+  galerkin_.take_vertices(vertex, (int)from.size(), 1, cells.key);
+  galerkin_.take_vertices(vertex, (int)from.size(), params_.dim, cells.y);
   cells.vertices = (int)from.size();
 }
 

@@ -100,16 +100,17 @@ struct ToBytes {
 };
 
 struct Remap {
-  const int            *first, *place, *columns, *row, *map;
+  const int            *first, *place, *columns, *begin, *list, *map;
   int                   corners;
   unsigned short       *slot;
-  HD void               operator()(int v) const
+  HD void               operator()(int r) const
   {
+    const int v = list ? list[r] : r;
     for (int p = first[v]; p < first[v + 1]; ++p) {
       const int       l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
       unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
       for (int k = 0; k < nc; ++k)
-        if (mine[k] != none) mine[k] = (unsigned short)map[row[v] + mine[k]];
+        if (mine[k] != none) mine[k] = (unsigned short)map[begin[r] + mine[k]];
     }
   }
 };
@@ -190,12 +191,13 @@ template <class T> Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &fin
   return total(long_rows) ? Failure::too_long : Failure::none;
 }
 
-// Entries of the first rows go to the places map[] in them.
+// Entries of the rows in the list (nullptr: of the first ones) go to the places map[] in them, of which those of row r
+// begin at begin[r].
 template <class T>
-void GalerkinSetup<T>::remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map)
+void GalerkinSetup<T>::remap(Level<T> &fine, const int *begin, int rows, const int *list, const Buffer<int> &map)
 {
   for_each(exec_, rows,
-           Remap{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), coarse.i.data(),
+           Remap{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), begin, list,
                  map.data(), fine.transfer.corners, fine.product.wide.slot.data()});
 }
 
@@ -234,7 +236,7 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
   rows.data()[n] = (int)columns.size();
   Buffer<int> map_on_device = make<int>(j.size()), merged(columns.size());
   copy(map, map_on_device);
-  remap(fine, coarse, n, map_on_device);
+  remap(fine, coarse.i.data(), n, nullptr, map_on_device);
   std::copy(columns.begin(), columns.end(), merged.data());
   coarse.j = make<int>(columns.size());
   copy(merged, coarse.j);
@@ -246,7 +248,7 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
 #define INSTANTIATE(T) \
   template void                  GalerkinSetup<T>::incidences(Level<T> &, int); \
   template Buffer<unsigned char> GalerkinSetup<T>::corner_bits(const Level<T> &) const; \
-  template void                  GalerkinSetup<T>::remap(Level<T> &, const Level<T> &, int, const Buffer<int> &); \
+  template void                  GalerkinSetup<T>::remap(Level<T> &, const int *, int, const int *, const Buffer<int> &); \
   template Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &, const Buffer<int> &, int, Level<T> &, \
                                                            Division *);
 INSTANTIATE(double)

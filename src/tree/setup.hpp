@@ -20,13 +20,12 @@ struct Points {
   KeptKeys              kept;              // of all processes' nodes those that this one keeps, where they divide it
 };
 
-// How the vertices of a grid, in the order of their keys, are divided among the processes: those of the cells here and
-// behind them others that own rows have as columns.
+// How the vertices of a grid are divided among the processes: those of the cells here, in the order of their keys.
 struct Division {
-  std::vector<int> owner, index; // the process that owns a vertex, and the vertex's number there
-  std::vector<int> number;       // of a vertex among all
-  std::vector<int> vertex;       // the vertex of each number on this process
-  size_t           entries = 0;  // of the operator on this process, contributions to other processes' rows included
+  Buffer<int> owner, index; // the process that owns a vertex, and the vertex's number there
+  Buffer<int> number, here; // of a vertex among all; on this process
+  Buffer<int> vertex;       // the vertex of each number on this process
+  size_t      entries = 0;  // of the operator on this process, contributions to other processes' rows included
 };
 
 // The nodes of all processes, for the coloring.
@@ -45,9 +44,9 @@ public:
   explicit GalerkinSetup(const Context &context) : Context(context) { }
   Failure::Kind              product_pattern(Level<T> &fine, const Buffer<int> &leaf, int leaves, Level<T> &coarse,
                                              Division *division = nullptr);
-  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells);
-  template <class V> void take_vertices(const std::vector<int> &vertex, int width, Buffer<V> &of);
-  template <class V> void take_vertices(const std::vector<int> &vertex, Level<T> &grid, int width, Buffer<V> &of);
+  Division divide(Level<T> &fine, Level<T> &coarse, Cells &cells);
+  template <class V> void take_vertices(const Buffer<int> &vertex, int n, int width, Buffer<V> &of);
+  template <class V> void take_vertices(const Buffer<int> &vertex, Level<T> &grid, int width, Buffer<V> &of);
 
 private:
   void    incidences(Level<T> &fine, int nodes);
@@ -59,7 +58,8 @@ private:
   Failure::Kind rows_on_device(Level<T> &fine, Level<T> &coarse, int range, ListMemory &memory, bool &long_rows);
   void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
   Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
-  void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
+  void    remap(Level<T> &fine, const int *begin, int rows, const int *list, const Buffer<int> &map);
+  std::vector<int> describe(const Division &division, const int *list, int first, int count) const;
   bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
 };
