@@ -58,6 +58,14 @@ template <class T> struct CopyValues {
   HD void  operator()(int p) const { to[p] = from[p]; }
 };
 
+// to[p] = value[from[p]]
+template <class V> struct TakeValues {
+  const int *from;
+  const V   *value;
+  V         *to;
+  HD void    operator()(int p) const { to[p] = value[from[p]]; }
+};
+
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
 // A list in rows of so many, as forall() works on boxes.

@@ -14,7 +14,7 @@ public:
   // Ghost node g is node index[g] of process owner[g]. Collective.
   Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner, const std::vector<int> &index);
   // The own nodes have new numbers.
-  void renumber(const std::vector<int> &number);
+  void renumber(const Buffer<int> &number);
   // v[own..] = the values of their owners, `width` of each node.
   template <class T> void forward(T *v, int width);
   // v of own nodes += what the others have for them as ghosts, process after process.
@@ -29,8 +29,7 @@ public:
   int    ghosts() const { return ghosts_; }
   size_t bytes() const
   {
-    return list_.bytes() + places_.bytes() + device_.bytes() + send_.capacity() + receive_.capacity() +
-           (nodes_.capacity() + order_.capacity()) * sizeof(int);
+    return list_.bytes() + places_.bytes() + device_.bytes() + send_.capacity() + receive_.capacity();
   }
 
 private:
@@ -39,15 +38,12 @@ private:
     int send, sends; // first and number of nodes in the list
     int receive, receives;
   };
-  void                     upload();
   template <class T> void  pass(T *v, int width, bool back);
   Exec                     exec_;
   Comm                     comm_;
   int                      own_ = 0, ghosts_ = 0;
   std::vector<Peer>        peers_;
-  std::vector<int>         nodes_;  // to send
-  std::vector<int>         order_;  // ghost nodes in the order they come in
-  Buffer<int>              list_, places_;
+  Buffer<int>              list_, places_; // nodes to send; ghost nodes in the order they come in
   std::vector<char>        send_, receive_;
   Buffer<double>           device_;
   std::vector<MPI_Request> requests_;

@@ -32,38 +32,35 @@ Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vecto
   int size;
   MPI_Comm_size(comm, &size);
   if (size == 1) return;
-  order_.resize(owner.size());
-  std::iota(order_.begin(), order_.end(), 0);
-  std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) { return owner[(size_t)a] < owner[(size_t)b]; });
-  std::vector<int> wants((size_t)size), wanted((size_t)size), from((size_t)size + 1), to((size_t)size + 1),
-    asked(owner.size());
+  std::vector<int> order(owner.size()), nodes, wants((size_t)size), wanted((size_t)size), from((size_t)size + 1),
+    to((size_t)size + 1), asked(owner.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return owner[(size_t)a] < owner[(size_t)b]; });
   for (int o : owner) ++wants[(size_t)o];
-  for (size_t g = 0; g < order_.size(); ++g) asked[g] = index[(size_t)order_[g]];
+  for (size_t g = 0; g < order.size(); ++g) asked[g] = index[(size_t)order[g]];
   MPI_Alltoall(wants.data(), 1, MPI_INT, wanted.data(), 1, MPI_INT, comm);
   for (int r = 0; r < size; ++r) {
     from[(size_t)r + 1] = from[(size_t)r] + wants[(size_t)r];
     to[(size_t)r + 1]   = to[(size_t)r] + wanted[(size_t)r];
   }
-  nodes_.resize((size_t)to.back());
-  MPI_Alltoallv(asked.data(), wants.data(), from.data(), MPI_INT, nodes_.data(), wanted.data(), to.data(), MPI_INT,
+  nodes.resize((size_t)to.back());
+  MPI_Alltoallv(asked.data(), wants.data(), from.data(), MPI_INT, nodes.data(), wanted.data(), to.data(), MPI_INT,
                 comm);
   for (int r = 0; r < size; ++r)
     if (wants[(size_t)r] || wanted[(size_t)r])
       peers_.push_back({r, to[(size_t)r], wanted[(size_t)r], from[(size_t)r], wants[(size_t)r]});
-  for (int &g : order_) g += own_;
-  upload();
+  for (int &g : order) g += own_;
+  list_   = copy_to(exec_.space, nodes);
+  places_ = copy_to(exec_.space, order);
 }
 
-void Exchange::upload()
+void Exchange::renumber(const Buffer<int> &number)
 {
-  list_   = copy_to(exec_.space, nodes_);
-  places_ = copy_to(exec_.space, order_);
-}
-
-void Exchange::renumber(const std::vector<int> &number)
-{
-  for (int &p : nodes_) p = number[(size_t)p];
-  if (!peers_.empty()) upload();
+  if (peers_.empty()) return;
+  Buffer<int> list;
+  list.resize_unset(list_.extent());
+  for_each(exec_, (int)list.size(), TakeValues<int>{list_.data(), number.data(), list.data()});
+  list_ = std::move(list);
 }
 
 // back: from ghosts to those that own the nodes

@@ -226,12 +226,6 @@ template <int D, class T> struct Weights {
   }
 };
 
-struct TakeKey {
-  const int *from;
-  const Key *key;
-  Key       *to;
-  HD void    operator()(int p) const { to[p] = key[from[p]]; }
-};
 template <int D> struct TakeVertex {
   const int *order, *from; // from[order[p]] is the vertex that becomes p
   const Key *vertex_key;
@@ -359,7 +353,7 @@ int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> 
   select(exec, cells.vertices, used, from);
   const int n = (int)from.size();
   key.resize_unset(Extent{(size_t)n, exec.space});
-  for_each(exec, n, TakeKey{from.data(), cells.key.data(), key.data()});
+  for_each(exec, n, TakeValues<Key>{from.data(), cells.key.data(), key.data()});
   // of finest cells at corners of leaves
   sort_keys(exec, n, cells.dim * depth(cells.dim), cells.dim * std::max(depth(cells.dim) - cells.finest - 1, 0), key,
             order);

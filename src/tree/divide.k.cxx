@@ -227,7 +227,7 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
   {
     const Buffer<int> list = copy_to(exec_.space, foreign);
     Buffer<int>       owner = make_unset<int>(foreign.size());
-    for_each(exec_, (int)foreign.size(), Gather<int>{list.data(), d.owner.data(), owner.data()});
+    for_each(exec_, (int)foreign.size(), TakeValues<int>{list.data(), d.owner.data(), owner.data()});
     of_foreign = listed(owner);
     std::vector<int> order(foreign.size()), sorted;
     std::iota(order.begin(), order.end(), 0);
@@ -314,7 +314,7 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   Buffer<int>       begin = make_unset<int>((size_t)rows + 1);
   for_each(exec_, rows, RowLengths{coarse.i.data(), begin.data()});
   Buffer<int> some = make_unset<int>(list.size());
-  for_each(exec_, (int)list.size(), Gather<int>{row.data(), begin.data(), some.data()});
+  for_each(exec_, (int)list.size(), TakeValues<int>{row.data(), begin.data(), some.data()});
   for (int n : listed(some)) row_begin.push_back(row_begin.back() + n);
   const Buffer<int> begins_here = copy_to(exec_.space, row_begin);
   Buffer<int>       of_rows_here = make_unset<int>((size_t)row_begin.back());
@@ -357,7 +357,7 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   for_each(exec_, (int)list.size(),
            PutRows{row.data(), begin.data(), merged_begin.data(), merged_column.data(), j.data()});
   Buffer<int> begins = make_unset<int>(list.size());
-  for_each(exec_, (int)list.size(), Gather<int>{row.data(), begin.data(), begins.data()});
+  for_each(exec_, (int)list.size(), TakeValues<int>{row.data(), begin.data(), begins.data()});
   const std::vector<int> row_begins = listed(begins);
   for (size_t e = 0; e < merged.place.size(); ++e) merged.place[e] += row_begins[(size_t)merged.part_row[e]];
   const std::vector<int> at = of_entries.answer(merged.place);

@@ -76,8 +76,8 @@ template <int D> void add_near_leaves(const Exec &exec, const Keepers &keepers, 
   const int           near = (int)place.size();
   Buffer<Key>         near_start = make_unset<Key>(exec, (size_t)near);
   Buffer<signed char> near_level = make_unset<signed char>(exec, (size_t)near);
-  for_each(exec, near, Gather<Key>{place.data(), cells.start.data(), near_start.data()});
-  for_each(exec, near, Gather<signed char>{place.data(), cells.level.data(), near_level.data()});
+  for_each(exec, near, TakeValues<Key>{place.data(), cells.start.data(), near_start.data()});
+  for_each(exec, near, TakeValues<signed char>{place.data(), cells.level.data(), near_level.data()});
   const std::vector<Key>         start = listed(near_start);
   const std::vector<signed char> level = listed(near_level);
   std::vector<std::pair<int, size_t>> out;
@@ -111,7 +111,7 @@ template <int D> void add_near_leaves(const Exec &exec, const Keepers &keepers, 
   for_each(exec, cells.n - own, CopyValues<signed char>{of_others.data(), both_levels.data() + own});
   sort_keys(exec, cells.n, D * depth(D), both, order);
   sorted = make_unset<signed char>(exec, (size_t)cells.n);
-  for_each(exec, cells.n, Gather<signed char>{order.data(), both_levels.data(), sorted.data()});
+  for_each(exec, cells.n, TakeValues<signed char>{order.data(), both_levels.data(), sorted.data()});
   cells.start = std::move(both);
   cells.level = std::move(sorted);
 }

@@ -292,10 +292,7 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
 template <class T> void Setup<T>::keep_order()
 {
   for_each(exec_, points_.n, Invert{perm_.data(), where_.data()});
-  if (levels_[0].distributed) {
-    const Buffer<int> number = on_host(where_);
-    levels_[0].exchange.renumber(std::vector<int>(number.data(), number.data() + points_.n));
-  }
+  levels_[0].exchange.renumber(where_);
   if (sweeps()) colouring_.everyone().key = std::move(points_.everyone);
 }
 

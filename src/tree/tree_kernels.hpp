@@ -185,12 +185,6 @@ struct TakeWanted {
     to_rank[offset + p]  = rank[place[p]];
   }
 };
-struct TakeOrdered {
-  const int *place;
-  const int *from;
-  int       *to;
-  HD void    operator()(int p) const { to[p] = from[place[p]]; }
-};
 struct FirstOfKey {
   const Key     *start;
   unsigned char *flag;
