@@ -4,8 +4,9 @@
 //
 //   |a_ij| > 0.4 sqrt(a_ii a_jj),
 //
-// strongest ones first, up to 16 of them; two that have only each other, below 0.6, need no block. A good mesh has
-// hardly any such couplings; work is in proportion to those there are.
+// strongest ones first, up to 16 of them; two that have only each other, below 0.6, need no block. What is coupled with
+// such an unknown by more than 0.2 comes to them: where elements are flat, their neighbors are no good ones either. A
+// good mesh has hardly any strong couplings; work is in proportion to those there are.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/exchange.hpp"
@@ -16,7 +17,7 @@ namespace tessera::tree {
 template <class T> struct Level;
 
 constexpr int    max_in_strong_block = 16;
-constexpr double strong_coupling     = 0.4, very_strong_coupling = 0.6;
+constexpr double strong_coupling = 0.4, very_strong_coupling = 0.6, coupling_beside = 0.2;
 
 template <class T> struct StrongBlocks {
   bool        found = false;     // have been looked for

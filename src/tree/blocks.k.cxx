@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t max_vectors = 8; // at a time
 
-// f(entry, other unknown) for the strong couplings of unknown p with others.
+// f(strength, other unknown) for the couplings of unknown p with others that may be in a block.
 template <class T> struct StrongRow {
   const int                 *i, *j;
   const T                   *a, *inverse; // inverse: with ghosts
@@ -22,7 +22,7 @@ template <class T> struct StrongRow {
   template <class F> HD void each(int p, const F &f) const
   {
     const int node = p / bs, k = p % bs;
-    const T   least = (T)(strong_coupling * strong_coupling), mine = inverse[p];
+    const T   least = (T)(coupling_beside * coupling_beside), mine = inverse[p];
     for (int e = i[node]; e < i[node + 1]; ++e)
       for (int m = 0; m < bs; ++m) {
         const ptrdiff_t to = ((ptrdiff_t)e * bs + k) * bs + m;
@@ -32,19 +32,21 @@ template <class T> struct StrongRow {
       }
   }
 };
-// How many couplings each unknown lists. Two that only have each other, not very strongly, need no block.
+// How many couplings each unknown lists: all, if it has strong ones. Two that only have each other, not very strongly,
+// need no block.
 template <class T> struct CountStrong {
   StrongRow<T> row;
   int         *count;
   HD void      operator()(int p) const
   {
-    int n       = 0;
+    int n = 0, strong = 0;
     T   largest = 0;
     row.each(p, [&](T s, int) {
       ++n;
+      strong += s > (T)(strong_coupling * strong_coupling);
       largest = s > largest ? s : largest;
     });
-    count[p] = n > 1 || largest > (T)(very_strong_coupling * very_strong_coupling) ? n : 0;
+    count[p] = strong > 1 || largest > (T)(very_strong_coupling * very_strong_coupling) ? n : 0;
   }
 };
 template <class T> struct ListStrong {

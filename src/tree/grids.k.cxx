@@ -54,40 +54,55 @@ template <class T> struct Aggregate {
 
 } // namespace
 
+// T_k, for the level there is; `leaves`: of all keepers. taken: trees that a device has made at once.
+template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector<Cells> &taken, int &leaves)
+{
+  Cells cells;
+  leaves = -1;
+  if (divides_tree())
+    cells = levels_.back().distributed ? kept_cells(exec_, tree, k, keepers_, leaves)
+                                       : gathered_cells(exec_, tree, k, keepers_);
+  else if (params_.aggregation) cells = uniform_cells(exec_, tree, k);
+  else {
+    // on a device all trees that the limits let become grids, as far as there is no other reason to stop
+    int number = 1;
+    for (double of = levels_[0].nodes / params_.cell_size;
+         exec_.space == Space::cuda && !k && of * params_.bs > params_.coarse && number < params_.grids;
+         of /= 1 << params_.dim)
+      ++number;
+    if (k == (int)taken.size())
+      for (Cells &c : make_cells(exec_, tree, k, number)) taken.push_back(std::move(c));
+    cells = std::move(taken[(size_t)k]);
+    if (cells.start.empty()) cells = std::move(make_cells(exec_, tree, k, 1).front()); // it has been taken before
+  }
+  if (leaves < 0) leaves = cells.n;
+  return cells;
+}
+
 // One grid after the other, until what is left can be solved exactly.
 template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
 {
   Buffer<Key>       &keys = points_.key;
   Buffer<double>    &sorted = points_.y;
-  double             nodes = levels_[0].nodes;
-  // on a device of all trees that the limits let become grids, as far as there is no other reason to stop
-  std::vector<Cells> cells;
-  const auto         trees = [&] {
-    int number = 1;
-    if (exec_.space != Space::cuda) return number;
-    for (double leaves = nodes / params_.cell_size; leaves * params_.bs > params_.coarse && number < params_.grids;
-         leaves /= 1 << params_.dim)
-      ++number;
-    return number;
-  };
-  for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
+  std::vector<Cells> taken;
+  for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
-    Cells these;
-    int   leaves = -1; // of all keepers
-    if (divides_tree())
-      these = levels_.back().distributed ? kept_cells(exec_, tree, k, keepers_, leaves)
-                                         : gathered_cells(exec_, tree, k, keepers_);
-    else if (params_.aggregation) these = uniform_cells(exec_, tree, k);
-    else {
-      if (k == (int)cells.size())
-        for (Cells &c : make_cells(exec_, tree, k, k ? 1 : trees())) cells.push_back(std::move(c));
-      these = std::move(cells[(size_t)k]);
+    const double nodes = levels_.back().nodes;
+    int          leaves;
+    Cells        cells = cells_of(tree, k, taken, leaves);
+    Sizes        sizes{few_vertices(), 0.8 * nodes};
+    if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
+    if (sizes.found < sizes.least) { // grids between are made of the vertices there are
+      if (const Failure::Kind kind = insert_grid(sizes.found, keys, sorted)) return kind;
+      if (levels_.size() == before) {
+        sizes.least = 0;
+        cells       = cells_of(tree, k, taken, leaves);
+        if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
+      } else --k; // which comes next
     }
-    if (leaves < 0) leaves = these.n;
-    if (const Failure::Kind kind = next_grid(std::move(these), leaves, keys, sorted)) return kind;
-    if (levels_.size() > before) nodes = levels_.back().nodes;
     // the balance holds it up
-    else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40) break;
+    if (levels_.size() == before && (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40))
+      break;
   }
   colouring_.everyone() = {};
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
@@ -132,9 +147,9 @@ void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y
   number_vertices(exec_, cells, used);
 }
 
-// The grid of some leaves, if it is so much smaller that it pays; of so many leaves in all.
+// The grid of some leaves, if its size is wanted; of so many leaves in all.
 template <class T>
-Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y)
+Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y, Sizes &sizes)
 {
   if (lost()) return Failure::lost;
   Level<T>   &fine = levels_.back();
@@ -147,7 +162,8 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest;
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, leaf);
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
-  if (n >= 0.8 * fine.nodes) {
+  sizes.found = n;
+  if (n >= sizes.most || n < sizes.least) {
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
     fine.transfer.begin  = Buffer<int>();
@@ -205,7 +221,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
 
 #define INSTANTIATE(T) \
   template Failure::Kind Setup<T>::make_grids(const Tree &); \
-  template Failure::Kind Setup<T>::next_grid(Cells, int, Buffer<Key> &, Buffer<double> &);
+  template Failure::Kind Setup<T>::next_grid(Cells, int, Buffer<Key> &, Buffer<double> &, Sizes &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -36,6 +36,12 @@ struct Everyone {
   int              rank = 0;
 };
 
+// How many vertices a grid may have to be taken: at least so many, and less than so many; and how many it has.
+struct Sizes {
+  double least = 0, most = 0;
+  int    found = 0;
+};
+
 struct ListMemory; // pattern_kernels.hpp
 
 // The patterns of P'AP: pattern*.k.cxx, and where the processes divide a grid divide.k.cxx.
@@ -129,7 +135,10 @@ private:
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);
   void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const std::vector<int> &of);
-  Failure::Kind           next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y);
+  Cells         cells_of(const Tree &tree, int k, std::vector<Cells> &taken, int &leaves);
+  Failure::Kind next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y, Sizes &sizes);
+  double        few_vertices() const;
+  Failure::Kind insert_grid(int few, Buffer<Key> &key, Buffer<double> &y);
   std::vector<Level<T>>  &levels_;
   Buffer<int>            &perm_, &where_;
   DirichletRows          &constrained_;
