@@ -78,8 +78,10 @@ template <int MOST> HD inline void invert_block(double *a, int n, double dead)
 // T, leaves some.
 template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
 
-// Strong couplings of unknowns of a level, on the host: their ends, and how strong they are.
+// Strong couplings of unknowns of a level, on the host: the unknowns that have any, in order, the places of each
+// coupling's ends among them, and how strong it is. From unknown[own] on they are of other processes.
 struct CouplingLists {
-  Buffer<int> from, to, strength;
+  std::vector<int> unknown, from, to, strength;
+  size_t           own = 0;
 };
 } // namespace tessera::tree

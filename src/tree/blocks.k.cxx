@@ -1,6 +1,8 @@
 // The blocks of the smoother (blocks.hpp): found, filled with numbers, inverted, applied.
 #include "tree/hierarchy.hpp"
 #include "tree/clusters.hpp"
+#include "tree/pairs.hpp"
+#include "exec/sets.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 #include <cmath>
@@ -204,17 +206,42 @@ template <class T> struct LeaveOut {
     for (int q = 0; q < n; ++q) extra[bound.at[b] + bound.place[s] * n + q] = 0;
   }
 };
-// Process, number and key of all nodes here, on the host, of a level that several processes have.
-template <class T> Buffer<double> names_of(Level<T> &level, MPI_Comm comm)
+struct NodesOfUnknowns {
+  const int    *unknown;
+  const double *names;
+  int           bs;
+  double       *to;
+  HD void       operator()(int k) const { to[k] = names[4 * (ptrdiff_t)(unknown[k / 4] / bs) + k % 4]; }
+};
+struct MarkEnds {
+  const int     *from, *to;
+  unsigned char *flag;
+  HD void        operator()(int k) const { flag[from[k]] = flag[to[k]] = 1; }
+};
+// Couplings with other processes: at both ends.
+struct MarkMeeting {
+  const int *from, *to, *unknown;
+  int        own;
+  double    *mark;
+  HD void    operator()(int k) const
+  {
+    if (unknown[to[k]] >= own) mark[unknown[from[k]]] = mark[unknown[to[k]]] = 1;
+  }
+};
+// Process, number and key of the nodes of unknowns and then of ghosts, on the host, of a level that several processes
+// have.
+template <class T> std::vector<double> names_of(Level<T> &level, MPI_Comm comm, std::vector<int> unknown)
 {
-  const size_t   n    = 4 * (size_t)(level.n + level.ghosts);
-  int            rank = 0;
-  Buffer<double> name(Extent{n, level.exec.space}), here(n);
+  for (int p = level.n; p < level.n + level.ghosts; ++p) unknown.push_back(p * level.bs);
+  const Buffer<int> list = copy_to(level.exec.space, unknown);
+  int               rank = 0;
+  Buffer<double>    name(Extent{4 * (size_t)(level.n + level.ghosts), level.exec.space}),
+    found(Extent{4 * unknown.size(), level.exec.space});
   MPI_Comm_rank(comm, &rank);
   for_each(level.exec, level.n, NameNode{rank, level.start.data(), name.data()});
   level.exchange.forward(name.data(), 4);
-  copy(name, here);
-  return here;
+  for_each(level.exec, (int)found.size(), NodesOfUnknowns{list.data(), name.data(), level.bs, found.data()});
+  return listed(found);
 }
 
 // What StrongBlocks has, on the host. column: of each member, in the operator here; needed: places in row.
@@ -223,17 +250,16 @@ struct BlockLists {
   std::map<long long, int> ghosts;  // columns of others' unknowns
   std::vector<int>         next{0}; // of each process: unknowns that others need
   int                      rank = 0;
-  void                     find_ghosts(int n, int count, int bs, const Buffer<double> &names, MPI_Comm comm)
+  // names: of ghost nodes
+  void                     find_ghosts(int n, int bs, const double *names, int count, MPI_Comm comm)
   {
     int size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     next.assign((size_t)size, 0);
-    for (int p = n; p < n + count; ++p)
-      for (int k = 0; k < bs; ++k) {
-        const double *const of = names.data() + 4 * (ptrdiff_t)p;
-        ghosts[unknown_of((int)of[0], (int)of[1] * bs + k)] = p * bs + k;
-      }
+    for (int g = 0; g < count; ++g)
+      for (int k = 0; k < bs; ++k)
+        ghosts[unknown_of((int)names[4 * g], (int)names[4 * g + 1] * bs + k)] = (n + g) * bs + k;
   }
   // shared: all processes add this block
   void add(const std::vector<long long> &of, bool shared)
@@ -315,54 +341,66 @@ template <class T> CouplingLists NumericSetup<T>::strong_couplings(Level<T> &lev
   if (!level.blocks.any) return {};
   Buffer<int> from = make_unset<int>((size_t)n), to = make_unset<int>((size_t)n), strength = make_unset<int>((size_t)n);
   for_each(exec_, unknowns, ListStrong<T>{row, first.data(), from.data(), to.data(), strength.data()});
-  return {on_host(from), on_host(to), on_host(strength)};
+  const size_t          here = (size_t)(level.n + level.ghosts) * (size_t)bs;
+  Buffer<unsigned char> flag = make<unsigned char>(here);
+  for_each(exec_, n, MarkEnds{from.data(), to.data(), flag.data()});
+  const Flagged ends(exec_, (int)here, flag);
+  CouplingLists lists;
+  for (Buffer<int> *of : {&from, &to}) {
+    Buffer<int> place = make_unset<int>((size_t)n);
+    for_each(exec_, n, TakeValues<int>{of->data(), ends.before.data(), place.data()});
+    *of = std::move(place);
+  }
+  lists.unknown  = listed(ends.place);
+  lists.from     = listed(from);
+  lists.to       = listed(to);
+  lists.strength = listed(strength);
+  lists.own = (size_t)(std::lower_bound(lists.unknown.begin(), lists.unknown.end(), unknowns) - lists.unknown.begin());
+  return lists;
 }
 
 // Components that lie on several processes are joined by all of them, from the same list. shared: how many of the
 // blocks, which come first, are such ones.
 template <class T>
 std::vector<std::vector<long long>> NumericSetup<T>::join_shared(Level<T> &level, const CouplingLists &lists,
-                                                                 const Buffer<double> &names, size_t &shared)
+                                                                 const std::vector<double> &names, size_t &shared)
 {
-  int rank, size;
-  MPI_Comm_rank(comm_, &rank);
+  int size;
   MPI_Comm_size(comm_, &size);
-  std::vector<NamedCoupling> list = name_couplings(lists, names, level.bs);
+  std::vector<NamedCoupling> list = name_couplings(lists, names, level.bs), of_several, own;
   std::vector<char>          met  = meet_others(level, lists);
-  for (const std::vector<long long> &component : join_named(list, INT_MAX)) {
-    const bool several = std::any_of(component.begin(), component.end(),
-                                     [&](long long u) { return process_of(u) != rank || met[(size_t)number_of(u)]; });
-    for (long long u : component)
-      if (several && process_of(u) == rank) met[(size_t)number_of(u)] = 1;
-  }
-  const auto middle = std::stable_partition(
-    list.begin(), list.end(), [&](const NamedCoupling &c) { return met[(size_t)number_of(c.end[0].name)] != 0; });
-  const int        count = (int)(middle - list.begin()) * (int)sizeof(NamedCoupling);
+  Sets                       components(lists.unknown.size());
+  for (size_t k = 0; k < lists.from.size(); ++k) components.join(lists.from[k], lists.to[k]);
+  for (size_t u = 0; u < met.size(); ++u)
+    if (met[u]) met[(size_t)components.root((int)u)] = 1;
+  for (size_t k = 0; k < list.size(); ++k)
+    (met[(size_t)components.root(lists.from[k])] ? of_several : own).push_back(list[k]);
+  const int        count = (int)(of_several.size() * sizeof(NamedCoupling));
   std::vector<int> counts((size_t)size), begins((size_t)size + 1);
   MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
   std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
   std::vector<NamedCoupling> all((size_t)begins.back() / sizeof(NamedCoupling));
-  MPI_Allgatherv(list.data(), count, MPI_BYTE, all.data(), counts.data(), begins.data(), MPI_BYTE, comm_);
-  list.erase(list.begin(), middle);
+  MPI_Allgatherv(of_several.data(), count, MPI_BYTE, all.data(), counts.data(), begins.data(), MPI_BYTE, comm_);
   std::vector<std::vector<long long>> blocks = join_named(all, max_in_strong_block);
   shared = blocks.size();
-  for (std::vector<long long> &own : join_named(list, max_in_strong_block)) blocks.push_back(std::move(own));
+  for (std::vector<long long> &block : join_named(own, max_in_strong_block)) blocks.push_back(std::move(block));
   return blocks;
 }
 
-// Of each own unknown: has it a strong coupling with another process?
+// Of each unknown in the lists: has it a strong coupling with another process, or is it of one?
 template <class T> std::vector<char> NumericSetup<T>::meet_others(Level<T> &level, const CouplingLists &lists)
 {
-  const int      unknowns = level.unknowns();
-  Buffer<double> met((size_t)(level.n + level.ghosts) * (size_t)level.bs), marks = make<double>(met.size());
-  for (size_t k = 0; k < lists.from.size(); ++k)
-    if (lists.to.data()[k] >= unknowns) met.data()[lists.from.data()[k]] = met.data()[lists.to.data()[k]] = 1;
-  copy(met, marks);
+  const int         all = (int)lists.unknown.size(), unknowns = level.unknowns();
+  const Buffer<int> from = copy_to(exec_.space, lists.from), to = copy_to(exec_.space, lists.to),
+                    unknown = copy_to(exec_.space, lists.unknown);
+  Buffer<double> marks = make<double>((size_t)(level.n + level.ghosts) * (size_t)level.bs), of = make_unset<double>((size_t)all);
+  for_each(exec_, (int)from.size(), MarkMeeting{from.data(), to.data(), unknown.data(), unknowns, marks.data()});
   level.exchange.add_back(marks.data(), level.bs);
-  met = on_host(marks);
-  std::vector<char> open((size_t)unknowns);
-  for (int p = 0; p < unknowns; ++p) open[(size_t)p] = met.data()[p] > 0;
-  return open;
+  for_each(exec_, all, TakeValues<double>{unknown.data(), marks.data(), of.data()});
+  std::vector<char> met;
+  for (double m : listed(of)) met.push_back(m > 0);
+  std::fill(met.begin() + (ptrdiff_t)lists.own, met.end(), (char)1);
+  return met;
 }
 
 // The lists of the blocks in which this process has unknowns.
@@ -377,10 +415,10 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
   BlockLists                          lists;
   size_t                              shared = 0; // of the blocks, first ones that several processes have
   if (level.distributed) {
-    const Buffer<double> names = names_of(level, comm_);
-    lists.find_ghosts(level.n, level.ghosts, level.bs, names, comm_);
+    const std::vector<double> names = names_of(level, comm_, couplings.unknown);
+    lists.find_ghosts(level.n, level.bs, names.data() + 4 * couplings.unknown.size(), level.ghosts, comm_);
     blocks = join_shared(level, couplings, names, shared);
-  } else blocks = join_own(couplings, level.unknowns());
+  } else blocks = join_own(couplings);
   for (size_t k = 0; k < blocks.size(); ++k) lists.add(blocks[k], k < shared);
   b.n          = (int)lists.begin.size() - 1;
   b.begin      = copy_to(exec_.space, lists.begin);
@@ -441,7 +479,7 @@ template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool ke
   template CouplingLists                       NumericSetup<T>::strong_couplings(Level<T> &); \
   template std::vector<char>                   NumericSetup<T>::meet_others(Level<T> &, const CouplingLists &); \
   template std::vector<std::vector<long long>> NumericSetup<T>::join_shared( \
-    Level<T> &, const CouplingLists &, const Buffer<double> &, size_t &); \
+    Level<T> &, const CouplingLists &, const std::vector<double> &, size_t &); \
   template void                                NumericSetup<T>::find_blocks(Level<T> &); \
   template void                                NumericSetup<T>::invert_blocks(Level<T> &);
 #define INSTANTIATE_ADD(T, ...) \

@@ -34,16 +34,17 @@ std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, in
   return blocks;
 }
 
-std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const Buffer<double> &names, int bs)
+std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const std::vector<double> &names, int bs)
 {
   std::vector<NamedCoupling> list(lists.from.size());
   for (size_t k = 0; k < list.size(); ++k) {
-    list[k].strength = lists.strength.data()[k];
+    list[k].strength = lists.strength[k];
     for (int end = 0; end < 2; ++end) {
-      const int           p  = (end ? lists.to : lists.from).data()[k];
-      const double *const of = names.data() + 4 * (ptrdiff_t)(p / bs);
-      list[k].end[end]       = {(((Key)of[2] << 32) + (Key)of[3]) * (Key)bs + (Key)(p % bs),
-                                unknown_of((int)of[0], (int)of[1] * bs + p % bs)};
+      const size_t        u  = (size_t)(end ? lists.to : lists.from)[k];
+      const int           at = lists.unknown[u] % bs; // of its node
+      const double *const of = names.data() + 4 * u;
+      list[k].end[end] = {(((Key)of[2] << 32) + (Key)of[3]) * (Key)bs + (Key)at,
+                          unknown_of((int)of[0], (int)of[1] * bs + at)};
     }
   }
   return list;
@@ -66,24 +67,16 @@ std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> 
   return blocks;
 }
 
-std::vector<std::vector<long long>> join_own(const CouplingLists &lists, int unknowns)
+std::vector<std::vector<long long>> join_own(const CouplingLists &lists)
 {
-  std::vector<int>            number((size_t)unknowns, -1), all;
   std::vector<StrongCoupling> couplings;
-  for (const Buffer<int> *ends : {&lists.from, &lists.to})
-    for (size_t k = 0; k < ends->size(); ++k) number[(size_t)ends->data()[k]] = 0;
-  for (int p = 0; p < unknowns; ++p)
-    if (number[(size_t)p] == 0) {
-      number[(size_t)p] = (int)all.size();
-      all.push_back(p);
-    }
   for (size_t k = 0; k < lists.from.size(); ++k)
-    couplings.push_back(
-      {lists.strength.data()[k], number[(size_t)lists.from.data()[k]], number[(size_t)lists.to.data()[k]]});
+    couplings.push_back({lists.strength[k], lists.from[k], lists.to[k]});
   std::vector<std::vector<long long>> blocks;
-  for (const std::vector<int> &block : join_strongly(std::move(couplings), (int)all.size(), max_in_strong_block)) {
+  for (const std::vector<int> &block :
+       join_strongly(std::move(couplings), (int)lists.unknown.size(), max_in_strong_block)) {
     blocks.emplace_back();
-    for (int k : block) blocks.back().push_back(all[(size_t)k]);
+    for (int k : block) blocks.back().push_back(lists.unknown[(size_t)k]);
   }
   return blocks;
 }

@@ -38,9 +38,10 @@ struct NamedCoupling {
   int   strength;
   Named end[2];
 };
-std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const Buffer<double> &names, int bs);
+// names: process, number and key (two halves) of the node of each unknown
+std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const std::vector<double> &names, int bs);
 // The blocks of couplings of several processes, and of one process, where names and keys are the numbers of unknowns.
 std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int max_size);
-std::vector<std::vector<long long>> join_own(const CouplingLists &lists, int unknowns);
+std::vector<std::vector<long long>> join_own(const CouplingLists &lists);
 
 } // namespace tessera::tree

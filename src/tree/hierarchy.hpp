@@ -302,7 +302,7 @@ private:
   CouplingLists     strong_couplings(Level<T> &level);
   std::vector<char> meet_others(Level<T> &level, const CouplingLists &lists);
   std::vector<std::vector<long long>> join_shared(Level<T> &level, const CouplingLists &lists,
-                                                  const Buffer<double> &names, size_t &shared);
+                                                  const std::vector<double> &names, size_t &shared);
   void    prepare_blocks(Level<T> &level, bool keep);
   void    find_blocks(Level<T> &level);
   void    invert_blocks(Level<T> &level);

@@ -41,7 +41,7 @@ template <class T> Failure::Kind Setup<T>::insert_grid(int few, Buffer<Key> &key
     Cells cells;
     int   leaves = -1;
     if (local) {
-      const KeptKeys kept = keep_keys(exec_, comm_, dim, dim * depth(dim), capacity, true, listed(points), keepers_);
+      const KeptKeys kept = keep_keys(exec_, comm_, dim, dim * depth(dim), capacity, true, own, points, keepers_);
       tree                = make_tree(exec_, dim, capacity, kept, keepers_);
       cells               = kept_cells(exec_, tree, 0, keepers_, leaves);
     } else {
