@@ -262,17 +262,17 @@ struct BlockLists {
         ghosts[unknown_of((int)names[4 * g], (int)names[4 * g + 1] * bs + k)] = (n + g) * bs + k;
   }
   // shared: all processes add this block
-  void add(const std::vector<long long> &of, bool shared)
+  void add(const long long *of, int n, bool shared)
   {
-    const bool mine = std::any_of(of.begin(), of.end(), [&](long long u) { return process_of(u) == rank; });
-    for (size_t q = 0; q < of.size(); ++q) {
+    const bool mine = std::any_of(of, of + n, [&](long long u) { return process_of(u) == rank; });
+    for (int q = 0; q < n; ++q) {
       const int  process = process_of(of[q]), slot = shared ? next[(size_t)process]++ : 0;
       const bool own = process == rank;
       if (own) {
         if (shared) needed.push_back((int)row.size());
         row.push_back(number_of(of[q]));
         block.push_back((int)begin.size() - 1);
-        place.push_back((int)q);
+        place.push_back(q);
       } else if (mine) {
         owner.push_back(process);
         index.push_back(slot);
@@ -284,7 +284,7 @@ struct BlockLists {
     }
     if (!mine) return;
     begin.push_back((int)member.size());
-    at.push_back(at.back() + (int)(of.size() * of.size()));
+    at.push_back(at.back() + n * n);
   }
 };
 
@@ -359,32 +359,31 @@ template <class T> CouplingLists NumericSetup<T>::strong_couplings(Level<T> &lev
   return lists;
 }
 
-// Components that lie on several processes are joined by all of them, from the same list. shared: how many of the
-// blocks, which come first, are such ones.
+// The blocks of components that lie on several processes, which all of them join, from the same list. met: becomes
+// true of the unknowns of such components.
 template <class T>
-std::vector<std::vector<long long>> NumericSetup<T>::join_shared(Level<T> &level, const CouplingLists &lists,
-                                                                 const std::vector<double> &names, size_t &shared)
+Blocks<long long> NumericSetup<T>::join_shared(const CouplingLists &lists, const std::vector<Named> &names,
+                                               std::vector<char> &met)
 {
   int size;
   MPI_Comm_size(comm_, &size);
-  std::vector<NamedCoupling> list = name_couplings(lists, names, level.bs), of_several, own;
-  std::vector<char>          met  = meet_others(level, lists);
+  std::vector<NamedCoupling> list;
   Sets                       components(lists.unknown.size());
   for (size_t k = 0; k < lists.from.size(); ++k) components.join(lists.from[k], lists.to[k]);
   for (size_t u = 0; u < met.size(); ++u)
     if (met[u]) met[(size_t)components.root((int)u)] = 1;
-  for (size_t k = 0; k < list.size(); ++k)
-    (met[(size_t)components.root(lists.from[k])] ? of_several : own).push_back(list[k]);
-  const int        count = (int)(of_several.size() * sizeof(NamedCoupling));
+  for (size_t u = 0; u < met.size(); ++u) met[u] = met[(size_t)components.root((int)u)];
+  for (size_t k = 0; k < lists.from.size(); ++k) {
+    const size_t a = (size_t)lists.from[k], b = (size_t)lists.to[k];
+    if (met[a]) list.push_back({lists.strength[k], {names[a], names[b]}});
+  }
+  const int        count = (int)(list.size() * sizeof(NamedCoupling));
   std::vector<int> counts((size_t)size), begins((size_t)size + 1);
   MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
   std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
   std::vector<NamedCoupling> all((size_t)begins.back() / sizeof(NamedCoupling));
-  MPI_Allgatherv(of_several.data(), count, MPI_BYTE, all.data(), counts.data(), begins.data(), MPI_BYTE, comm_);
-  std::vector<std::vector<long long>> blocks = join_named(all, max_in_strong_block);
-  shared = blocks.size();
-  for (std::vector<long long> &block : join_named(own, max_in_strong_block)) blocks.push_back(std::move(block));
-  return blocks;
+  MPI_Allgatherv(list.data(), count, MPI_BYTE, all.data(), counts.data(), begins.data(), MPI_BYTE, comm_);
+  return join_named(all, max_in_strong_block);
 }
 
 // Of each unknown in the lists: has it a strong coupling with another process, or is it of one?
@@ -411,15 +410,19 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
   b.found = true;
   const CouplingLists couplings = strong_couplings(level);
   if (!b.any) return;
-  std::vector<std::vector<long long>> blocks;
-  BlockLists                          lists;
-  size_t                              shared = 0; // of the blocks, first ones that several processes have
+  BlockLists lists;
+  const auto add = [&](const Blocks<long long> &blocks, bool shared) {
+    for (size_t k = 0; k < blocks.size(); ++k)
+      lists.add(blocks.member.data() + blocks.begin[k], blocks.begin[k + 1] - blocks.begin[k], shared);
+  };
   if (level.distributed) {
-    const std::vector<double> names = names_of(level, comm_, couplings.unknown);
-    lists.find_ghosts(level.n, level.bs, names.data() + 4 * couplings.unknown.size(), level.ghosts, comm_);
-    blocks = join_shared(level, couplings, names, shared);
-  } else blocks = join_own(couplings);
-  for (size_t k = 0; k < blocks.size(); ++k) lists.add(blocks[k], k < shared);
+    const std::vector<double> of_nodes = names_of(level, comm_, couplings.unknown);
+    const std::vector<Named>  names = name_unknowns(couplings, of_nodes, level.bs);
+    std::vector<char>         met = meet_others(level, couplings);
+    lists.find_ghosts(level.n, level.bs, of_nodes.data() + 4 * couplings.unknown.size(), level.ghosts, comm_);
+    add(join_shared(couplings, names, met), true);
+    add(join_own(couplings, names, met), false);
+  } else add(join_own(couplings, {}, {}), false);
   b.n          = (int)lists.begin.size() - 1;
   b.begin      = copy_to(exec_.space, lists.begin);
   b.at         = copy_to(exec_.space, lists.at);
@@ -478,8 +481,8 @@ template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool ke
   template struct StrongBlocks<T>; \
   template CouplingLists                       NumericSetup<T>::strong_couplings(Level<T> &); \
   template std::vector<char>                   NumericSetup<T>::meet_others(Level<T> &, const CouplingLists &); \
-  template std::vector<std::vector<long long>> NumericSetup<T>::join_shared( \
-    Level<T> &, const CouplingLists &, const std::vector<double> &, size_t &); \
+  template Blocks<long long> NumericSetup<T>::join_shared(const CouplingLists &, const std::vector<Named> &, \
+                                                          std::vector<char> &); \
   template void                                NumericSetup<T>::find_blocks(Level<T> &); \
   template void                                NumericSetup<T>::invert_blocks(Level<T> &);
 #define INSTANTIATE_ADD(T, ...) \

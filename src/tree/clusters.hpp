@@ -9,9 +9,16 @@ namespace tessera::tree {
 struct StrongCoupling {
   int strength, a, b;
 };
+// Blocks of unknowns, one after the other: block k is member[begin[k]] ... member[begin[k + 1] - 1].
+template <class V> struct Blocks {
+  std::vector<int> begin{0};
+  std::vector<V>   member;
+  size_t           size() const { return begin.size() - 1; }
+  bool             operator==(const Blocks &o) const { return begin == o.begin && member == o.member; }
+};
 // The blocks of unknowns that couplings join, the strongest ones first; in order. Results depend neither on the order
 // nor on how often a coupling is in the list.
-std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int max_size);
+Blocks<int> join_strongly(std::vector<StrongCoupling> list, int n, int max_size);
 
 // An unknown of a process as one number.
 inline long long unknown_of(int process, int number)
@@ -38,10 +45,13 @@ struct NamedCoupling {
   int   strength;
   Named end[2];
 };
-// names: process, number and key (two halves) of the node of each unknown
-std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const std::vector<double> &names, int bs);
-// The blocks of couplings of several processes, and of one process, where names and keys are the numbers of unknowns.
-std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int max_size);
-std::vector<std::vector<long long>> join_own(const CouplingLists &lists);
+// The unknowns in the lists. names: process, number and key (two halves) of the node of each
+std::vector<Named> name_unknowns(const CouplingLists &lists, const std::vector<double> &names, int bs);
+// The blocks of couplings of several processes.
+Blocks<long long> join_named(const std::vector<NamedCoupling> &list, int max_size);
+// Those of one process: of couplings whose first end is not left out (empty: none is), in the order of names, or where
+// these are empty of the unknowns' numbers, which are their names then.
+Blocks<long long> join_own(const CouplingLists &lists, const std::vector<Named> &names,
+                           const std::vector<char> &left_out);
 
 } // namespace tessera::tree

@@ -30,6 +30,8 @@ template <class Index> struct Rows {
   const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
 };
 
+struct Named; // clusters.hpp
+template <class V> struct Blocks;
 template <class T> struct Level;
 enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
 
@@ -301,8 +303,7 @@ private:
   void    filter(Level<T> &level);
   CouplingLists     strong_couplings(Level<T> &level);
   std::vector<char> meet_others(Level<T> &level, const CouplingLists &lists);
-  std::vector<std::vector<long long>> join_shared(Level<T> &level, const CouplingLists &lists,
-                                                  const std::vector<double> &names, size_t &shared);
+  Blocks<long long> join_shared(const CouplingLists &lists, const std::vector<Named> &names, std::vector<char> &met);
   void    prepare_blocks(Level<T> &level, bool keep);
   void    find_blocks(Level<T> &level);
   void    invert_blocks(Level<T> &level);
