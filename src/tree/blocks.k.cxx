@@ -392,7 +392,8 @@ template <class T> std::vector<char> NumericSetup<T>::meet_others(Level<T> &leve
   const int         all = (int)lists.unknown.size(), unknowns = level.unknowns();
   const Buffer<int> from = copy_to(exec_.space, lists.from), to = copy_to(exec_.space, lists.to),
                     unknown = copy_to(exec_.space, lists.unknown);
-  Buffer<double> marks = make<double>((size_t)(level.n + level.ghosts) * (size_t)level.bs), of = make_unset<double>((size_t)all);
+  Buffer<double>    marks = make<double>((size_t)(level.n + level.ghosts) * (size_t)level.bs),
+                 of = make_unset<double>((size_t)all);
   for_each(exec_, (int)from.size(), MarkMeeting{from.data(), to.data(), unknown.data(), unknowns, marks.data()});
   level.exchange.add_back(marks.data(), level.bs);
   for_each(exec_, all, TakeValues<double>{unknown.data(), marks.data(), of.data()});

@@ -10,7 +10,6 @@
 #include "tree/pairs.hpp"
 #include "exec/messages.hpp"
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 
@@ -94,10 +93,14 @@ struct RowLengths {
   int       *length;
   HD void    operator()(int v) const { length[v] = i[v + 1] - i[v]; }
 };
-template <class V> struct PutAt {
-  const int *place;
-  const V   *from;
-  V         *to;
+struct LengthsOfRows {
+  const int *row, *i;
+  int       *length;
+  HD void    operator()(int r) const { length[r] = i[row[r] + 1] - i[row[r]]; }
+};
+struct PutAt {
+  const int *place, *from;
+  int       *to;
   HD void    operator()(int k) const { to[place[k]] = from[k]; }
 };
 // The columns of rows in a list, one after the other.
@@ -147,31 +150,109 @@ struct Foreign {
   bool operator<(const Foreign &o) const { return owner != o.owner ? owner < o.owner : number < o.number; }
 };
 
-// What others have of own rows, on the host: part p is of row[p] and has the columns begin[p]..begin[p+1]; column[e] is
-// a number here, those of vertices that were not here follow all the others.
-struct PartsOfRows {
-  std::vector<int> row, begin, column;
+// The vertices in the list, or all from a number on, by three numbers each (Describe).
+std::vector<int> describe(const Exec &exec, const Division &d, const int *list, int first, int count)
+{
+  Buffer<int> to = make_unset<int>(exec, 3 * (size_t)count);
+  for_each(exec, count,
+           Describe{list, d.vertex.data(), d.number.data(), d.owner.data(), d.index.data(), first, to.data()});
+  return listed(to);
+}
+
+// Rows of others, for which this process has parts, on the way to their owners; heads and columns are vertices by three
+// numbers. The counts are of each process; entry_owner is of each column.
+struct RowsToSend {
+  std::vector<int> heads, columns, index, length, row_counts, entry_counts, entry_owner;
 };
+template <class T> RowsToSend rows_of_others(const Level<T> &coarse, const Division &d, MPI_Comm comm)
+{
+  const size_t           own = (size_t)coarse.n, others = (size_t)coarse.rows - own;
+  const std::vector<int> begin = listed(coarse.i, own, others + 1);
+  RowsToSend             to;
+  int                    size;
+  MPI_Comm_size(comm, &size);
+  to.heads   = describe(coarse.exec, d, nullptr, coarse.n, (int)others);
+  to.columns = describe(coarse.exec, d, coarse.j.data() + begin.front(), 0, begin.back() - begin.front());
+  to.row_counts.resize((size_t)size);
+  to.entry_counts.resize((size_t)size);
+  for (size_t r = 0; r < others; ++r) {
+    const int owner = to.heads[3 * r + 1];
+    to.index.push_back(to.heads[3 * r + 2]);
+    to.length.push_back(begin[r + 1] - begin[r]);
+    ++to.row_counts[(size_t)owner];
+    to.entry_counts[(size_t)owner] += to.length.back();
+    to.entry_owner.insert(to.entry_owner.end(), (size_t)to.length.back(), owner);
+  }
+  return to;
+}
+
+// What others have of own rows: part p is of row[p] and has the columns begin[p]..begin[p+1]; column[e] is a number
+// here. others: vertices of which no row is here; the last ones were not here at all.
+struct PartsOfRows {
+  std::vector<int>     row, begin, column;
+  std::vector<Foreign> others;
+};
+template <class T>
+PartsOfRows receive_rows(const Messages &of_rows, const Messages &of_entries, const RowsToSend &sent,
+                         const Level<T> &coarse, const Division &d)
+{
+  PartsOfRows            got;
+  const int              rows = coarse.rows;
+  std::vector<int>       asked;
+  got.row = of_rows.send(sent.index);
+  const std::vector<int> lengths = of_rows.send(sent.length), columns = of_entries.send(sent.columns, 3),
+                         beyond = describe(coarse.exec, d, nullptr, rows, (int)d.vertex.size() - rows);
+  got.begin.resize(lengths.size() + 1);
+  std::partial_sum(lengths.begin(), lengths.end(), got.begin.begin() + 1);
+  for (size_t e = 0; e < columns.size(); e += 3) asked.push_back(columns[e]);
+  const Buffer<int> number = copy_to(coarse.exec.space, asked);
+  Buffer<int>       found = make_unset<int>(coarse.exec, asked.size());
+  for_each(coarse.exec, (int)asked.size(),
+           FindHere{d.number.data(), d.here.data(), (int)d.number.size(), number.data(), found.data()});
+  got.column = listed(found);
+  for (size_t k = 0; k < beyond.size(); k += 3)
+    got.others.push_back({beyond[k + 1], beyond[k], beyond[k + 2], rows + (int)k / 3});
+  std::map<int, int> more;
+  for (size_t e = 0; e < asked.size(); ++e)
+    if (got.column[e] < 0) {
+      const auto at = more.emplace(asked[e], rows + (int)got.others.size());
+      if (at.second) got.others.push_back({columns[3 * e + 1], asked[e], columns[3 * e + 2], at.first->second});
+      got.column[e] = at.first->second;
+    }
+  return got;
+}
 
 // Rows of which there are parts, in order, with the union of their columns: those here and, behind them, others'.
 struct MergedRows {
   std::vector<int> row, begin, column; // begin: of the columns of each row, and the end
-  std::vector<int> map;                // where the entries here of each row go in it, row by row
+  std::vector<int> here, map;          // where the entries here go in it; here: the first of each row, and the end
   std::vector<int> part_row, place;    // of each received entry: which of the rows, and the place in it
   int              longest = 0;
 };
-MergedRows merge_rows(const std::vector<int> &rows, const std::vector<int> &here_begin, const std::vector<int> &here,
-                      const PartsOfRows &got, int numbers)
+template <class T> MergedRows merge_rows(const Level<T> &coarse, const PartsOfRows &got)
 {
-  MergedRows       to;
-  std::vector<int> marker((size_t)numbers, -1), order(got.row.size());
-  to.row = rows;
+  const Exec &exec = coarse.exec;
+  MergedRows  to;
+  to.row = got.row;
+  std::sort(to.row.begin(), to.row.end());
+  to.row.erase(std::unique(to.row.begin(), to.row.end()), to.row.end());
+  const Buffer<int> row = copy_to(exec.space, to.row);
+  Buffer<int>       length = make_unset<int>(exec, to.row.size());
+  for_each(exec, (int)row.size(), LengthsOfRows{row.data(), coarse.i.data(), length.data()});
+  to.here.resize(1);
+  for (int n : listed(length)) to.here.push_back(to.here.back() + n);
+  const Buffer<int> begin = copy_to(exec.space, to.here);
+  Buffer<int>       columns = make_unset<int>(exec, (size_t)to.here.back());
+  for_each(exec, (int)row.size(),
+           ColumnsOfRows{row.data(), coarse.i.data(), coarse.j.data(), begin.data(), columns.data()});
+  const std::vector<int> here = listed(columns);
+  std::vector<int>       marker((size_t)coarse.rows + got.others.size(), -1), order(got.row.size());
   to.part_row.resize(got.column.size());
   to.place.resize(got.column.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return got.row[(size_t)a] < got.row[(size_t)b]; });
   size_t next = 0;
-  for (size_t r = 0; r < rows.size(); ++r) {
+  for (size_t r = 0; r < to.row.size(); ++r) {
     const int first = (int)to.column.size();
     to.begin.push_back(first);
     const auto take = [&](int column) {
@@ -182,8 +263,8 @@ MergedRows merge_rows(const std::vector<int> &rows, const std::vector<int> &here
       }
       return at - first;
     };
-    for (int e = here_begin[r]; e < here_begin[r + 1]; ++e) to.map.push_back(take(here[(size_t)e]));
-    for (; next < order.size() && got.row[(size_t)order[next]] == rows[r]; ++next)
+    for (int e = to.here[r]; e < to.here[r + 1]; ++e) to.map.push_back(take(here[(size_t)e]));
+    for (; next < order.size() && got.row[(size_t)order[next]] == to.row[r]; ++next)
       for (size_t p = (size_t)order[next], e = (size_t)got.begin[p]; e < (size_t)got.begin[p + 1]; ++e) {
         to.part_row[e] = (int)r;
         to.place[e]    = take(got.column[e]);
@@ -192,6 +273,32 @@ MergedRows merge_rows(const std::vector<int> &rows, const std::vector<int> &here
   }
   to.begin.push_back((int)to.column.size());
   return to;
+}
+
+// The final numbers of vertices of others of which no row is here, as far as they are columns; -1: they are none. Until
+// now they had the numbers from coarse.rows on, the first ones up to `known`. Columns of merged rows become such
+// numbers, and owner and index get the vertices.
+template <class T>
+std::vector<int> number_others(const Level<T> &coarse, const PartsOfRows &got, MergedRows &merged, int known,
+                               std::vector<int> &owner, std::vector<int> &index)
+{
+  const int   rows = coarse.rows;
+  Buffer<int> used(Extent{(size_t)(known - rows), coarse.exec.space});
+  for_each(coarse.exec, fetch(coarse.i, (size_t)coarse.n), MarkColumns{coarse.j.data(), rows, used.data()});
+  std::vector<int> is_used = listed(used), number(got.others.size(), -1);
+  is_used.resize(number.size(), 1);
+  for (int c : merged.column)
+    if (c >= rows) is_used[(size_t)(c - rows)] = 1;
+  std::vector<Foreign> others = got.others;
+  std::sort(others.begin(), others.end());
+  for (const Foreign &o : others)
+    if (is_used[(size_t)(o.here - rows)]) {
+      number[(size_t)(o.here - rows)] = coarse.n + (int)owner.size();
+      owner.push_back(o.owner);
+      index.push_back(o.index);
+    }
+  for (int &c : merged.column) c = c < rows ? c : number[(size_t)(c - rows)];
+  return number;
 }
 
 } // namespace
@@ -249,120 +356,44 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
   return d;
 }
 
-// The vertices in the list, or all from a number on, by three numbers each (Describe)
-template <class T>
-std::vector<int> GalerkinSetup<T>::describe(const Division &d, const int *list, int first, int count) const
-{
-  Buffer<int> to = make_unset<int>(3 * (size_t)count);
-  for_each(exec_, count,
-           Describe{list, d.vertex.data(), d.number.data(), d.owner.data(), d.index.data(), first, to.data()});
-  return listed(to);
-}
-
 // Rows go to their owners: of the pattern here, and of all numbers later. True: one of the owners' has `longest`
 // columns or more.
 template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &coarse, Division &d, int longest)
 {
-  const int own = coarse.n, rows = coarse.rows, all = (int)d.vertex.size();
-  int       size;
-  MPI_Comm_size(comm_, &size);
-  // parts of others' rows
-  const std::vector<int> tail = listed(coarse.i, (size_t)own, (size_t)(rows - own) + 1),
-                         heads = describe(d, nullptr, own, rows - own),
-                         columns = describe(d, coarse.j.data() + tail.front(), 0, tail.back() - tail.front());
-  std::vector<int>       row_counts((size_t)size), entry_counts((size_t)size), index, length, entry_owner;
-  for (size_t r = 0; r + 1 < tail.size(); ++r) {
-    const size_t owner = (size_t)heads[3 * r + 1];
-    ++row_counts[owner];
-    entry_counts[owner] += tail[r + 1] - tail[r];
-    index.push_back(heads[3 * r + 2]);
-    length.push_back(tail[r + 1] - tail[r]);
-    entry_owner.insert(entry_owner.end(), (size_t)length.back(), (int)owner);
+  const int         own = coarse.n, rows = coarse.rows;
+  const RowsToSend  sent = rows_of_others(coarse, d, comm_);
+  const Messages    of_rows(comm_, sent.row_counts), of_entries(comm_, sent.entry_counts);
+  const PartsOfRows got = receive_rows(of_rows, of_entries, sent, coarse, d);
+  MergedRows        merged = merge_rows(coarse, got);
+  // ghosts are the vertices of others' rows, then other columns
+  std::vector<int> owner, index;
+  for (size_t k = 0; k < sent.heads.size(); k += 3) {
+    owner.push_back(sent.heads[k + 1]);
+    index.push_back(sent.heads[k + 2]);
   }
-  const Messages         of_rows(comm_, row_counts), of_entries(comm_, entry_counts);
-  PartsOfRows            got;
-  got.row = of_rows.send(index);
-  const std::vector<int> lengths = of_rows.send(length), received = of_entries.send(columns, 3);
-  got.begin.resize(lengths.size() + 1);
-  std::partial_sum(lengths.begin(), lengths.end(), got.begin.begin() + 1);
-  // their columns: numbers here, and behind them those of vertices that were not
-  std::vector<int> asked;
-  for (size_t e = 0; e < received.size(); e += 3) asked.push_back(received[e]);
-  std::vector<Foreign> others;
-  {
-    const Buffer<int> number = copy_to(exec_.space, asked);
-    Buffer<int>       found = make_unset<int>(asked.size());
-    for_each(exec_, (int)asked.size(),
-             FindHere{d.number.data(), d.here.data(), (int)d.number.size(), number.data(), found.data()});
-    got.column = listed(found);
-  }
-  const std::vector<int> beyond = describe(d, nullptr, rows, all - rows);
-  for (size_t k = 0; k < beyond.size(); k += 3)
-    others.push_back({beyond[k + 1], beyond[k], beyond[k + 2], rows + (int)k / 3});
-  std::map<int, int> more;
-  for (size_t e = 0; e < asked.size(); ++e)
-    if (got.column[e] < 0) {
-      const auto at = more.emplace(asked[e], rows + (int)others.size());
-      if (at.second) others.push_back({received[3 * e + 1], asked[e], received[3 * e + 2], at.first->second});
-      got.column[e] = at.first->second;
-    }
-  // the rows of which there are parts
-  std::vector<int> list = got.row, row_begin(1);
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  const Buffer<int> row = copy_to(exec_.space, list);
-  Buffer<int>       begin = make_unset<int>((size_t)rows + 1);
-  for_each(exec_, rows, RowLengths{coarse.i.data(), begin.data()});
-  Buffer<int> some = make_unset<int>(list.size());
-  for_each(exec_, (int)list.size(), TakeValues<int>{row.data(), begin.data(), some.data()});
-  for (int n : listed(some)) row_begin.push_back(row_begin.back() + n);
-  const Buffer<int> begins_here = copy_to(exec_.space, row_begin);
-  Buffer<int>       of_rows_here = make_unset<int>((size_t)row_begin.back());
-  for_each(exec_, (int)list.size(),
-           ColumnsOfRows{row.data(), coarse.i.data(), coarse.j.data(), begins_here.data(), of_rows_here.data()});
-  MergedRows merged = merge_rows(list, row_begin, listed(of_rows_here), got, rows + (int)others.size());
-  // which of the others are columns, and their numbers
-  Buffer<int> used = make<int>((size_t)(all - rows));
-  for_each(exec_, tail.front(), MarkColumns{coarse.j.data(), rows, used.data()});
-  std::vector<int> is_used = listed(used), renumbered(others.size(), -1), owner, at_owner;
-  is_used.resize(others.size(), 1);
-  for (int c : merged.column)
-    if (c >= rows) is_used[(size_t)(c - rows)] = 1;
-  std::sort(others.begin(), others.end());
-  coarse.ghosts = rows - own;
-  for (size_t k = 0; k < heads.size(); k += 3) {
-    owner.push_back(heads[k + 1]);
-    at_owner.push_back(heads[k + 2]);
-  }
-  for (const Foreign &o : others)
-    if (is_used[(size_t)(o.here - rows)]) {
-      renumbered[(size_t)(o.here - rows)] = own + coarse.ghosts++;
-      owner.push_back(o.owner);
-      at_owner.push_back(o.index);
-    }
-  coarse.exchange = Exchange(exec_, comm_, own, owner, at_owner);
-  for (int &c : merged.column) c = c < rows ? c : renumbered[(size_t)(c - rows)];
+  const std::vector<int> number = number_others(coarse, got, merged, (int)d.vertex.size(), owner, index);
+  coarse.ghosts   = (int)owner.size();
+  coarse.exchange = Exchange(exec_, comm_, own, owner, index);
   // the rows, and behind them what there is of others'
-  const Buffer<int> merged_begin = copy_to(exec_.space, merged.begin), merged_column = copy_to(exec_.space, merged.column),
-                    merged_map = copy_to(exec_.space, merged.map), number = copy_to(exec_.space, renumbered);
-  std::vector<int>  merged_length;
-  for (size_t r = 0; r < list.size(); ++r) merged_length.push_back(merged.begin[r + 1] - merged.begin[r]);
-  const Buffer<int> new_length = copy_to(exec_.space, merged_length);
-  for_each(exec_, (int)list.size(), PutAt<int>{row.data(), new_length.data(), begin.data()});
+  const Buffer<int> row = copy_to(exec_.space, merged.row), begin_of = copy_to(exec_.space, merged.begin),
+                    column = copy_to(exec_.space, merged.column), to = copy_to(exec_.space, number);
+  std::vector<int>  lengths;
+  for (size_t r = 0; r < merged.row.size(); ++r) lengths.push_back(merged.begin[r + 1] - merged.begin[r]);
+  const Buffer<int> length = copy_to(exec_.space, lengths);
+  Buffer<int>       begin = make_unset<int>((size_t)rows + 1), of_merged = make_unset<int>(lengths.size());
+  for_each(exec_, rows, RowLengths{coarse.i.data(), begin.data()});
+  for_each(exec_, (int)row.size(), PutAt{row.data(), length.data(), begin.data()});
   d.entries = (size_t)scan(exec_, rows, begin);
   const int   entries = fetch(begin, (size_t)own);
   Buffer<int> j = make_unset<int>((size_t)entries);
-  for_each(exec_, own,
-           MoveRows{coarse.i.data(), coarse.j.data(), begin.data(), number.data(), rows, j.data()});
-  for_each(exec_, (int)list.size(),
-           PutRows{row.data(), begin.data(), merged_begin.data(), merged_column.data(), j.data()});
-  Buffer<int> begins = make_unset<int>(list.size());
-  for_each(exec_, (int)list.size(), TakeValues<int>{row.data(), begin.data(), begins.data()});
-  const std::vector<int> row_begins = listed(begins);
-  for (size_t e = 0; e < merged.place.size(); ++e) merged.place[e] += row_begins[(size_t)merged.part_row[e]];
-  const std::vector<int> at = of_entries.answer(merged.place);
-  coarse.entries            = Exchange(exec_, comm_, entries, entry_owner, at);
-  remap(fine, begins_here.data(), (int)list.size(), row.data(), merged_map);
+  for_each(exec_, own, MoveRows{coarse.i.data(), coarse.j.data(), begin.data(), to.data(), rows, j.data()});
+  for_each(exec_, (int)row.size(), PutRows{row.data(), begin.data(), begin_of.data(), column.data(), j.data()});
+  // where the numbers of others' parts go, and those here
+  for_each(exec_, (int)row.size(), TakeValues<int>{row.data(), begin.data(), of_merged.data()});
+  const std::vector<int> begins = listed(of_merged);
+  for (size_t e = 0; e < merged.place.size(); ++e) merged.place[e] += begins[(size_t)merged.part_row[e]];
+  coarse.entries = Exchange(exec_, comm_, entries, sent.entry_owner, of_entries.answer(merged.place));
+  remap(fine, copy_to(exec_.space, merged.here).data(), (int)row.size(), row.data(), copy_to(exec_.space, merged.map));
   coarse.i = std::move(begin);
   coarse.j = std::move(j);
   // leaves of others are not needed any more, nor corners at which no own node has a weight

@@ -100,7 +100,8 @@ template <int D> void add_near_leaves(const Exec &exec, const Keepers &keepers, 
   // all in order
   const int                      own = cells.n;
   const Buffer<Key>              others = copy_to(exec.space, starts);
-  const Buffer<signed char>      of_others = copy_to(exec.space, std::vector<signed char>(levels.begin(), levels.end()));
+  const Buffer<signed char>      of_others =
+    copy_to(exec.space, std::vector<signed char>(levels.begin(), levels.end()));
   Buffer<int>                    order;
   cells.n = own + (int)starts.size();
   Buffer<Key>         both = make_unset<Key>(exec, (size_t)cells.n);
@@ -335,7 +336,8 @@ LocalLeaves local_leaves(const Exec &exec, const Keepers &keepers, const Cells &
   LocalLeaves local;
   Cells      &cells = local.cells;
   // the keys of points and of ghosts in leaves, each in order
-  Buffer<Key> of_ghosts = make_unset<Key>(exec, (size_t)ghosts), asked = make_unset<Key>(exec, (size_t)(points + ghosts));
+  Buffer<Key> of_ghosts = make_unset<Key>(exec, (size_t)ghosts),
+              asked     = make_unset<Key>(exec, (size_t)(points + ghosts));
   Buffer<int> order;
   for_each(exec, ghosts, CopyValues<Key>{key.data() + n, of_ghosts.data()});
   sort_keys(exec, ghosts, dim * depth(dim) + 1, of_ghosts, order);

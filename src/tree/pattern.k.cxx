@@ -248,7 +248,7 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
 #define INSTANTIATE(T) \
   template void                  GalerkinSetup<T>::incidences(Level<T> &, int); \
   template Buffer<unsigned char> GalerkinSetup<T>::corner_bits(const Level<T> &) const; \
-  template void                  GalerkinSetup<T>::remap(Level<T> &, const int *, int, const int *, const Buffer<int> &); \
+  template void GalerkinSetup<T>::remap(Level<T> &, const int *, int, const int *, const Buffer<int> &); \
   template Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &, const Buffer<int> &, int, Level<T> &, \
                                                            Division *);
 INSTANTIATE(double)

@@ -65,7 +65,6 @@ private:
   void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
   Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
   void    remap(Level<T> &fine, const int *begin, int rows, const int *list, const Buffer<int> &map);
-  std::vector<int> describe(const Division &division, const int *list, int first, int count) const;
   bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
 };

@@ -221,7 +221,8 @@ template <class T> void Setup<T>::keep_points()
   copy(points_.sorted, own);
   sort_keys(exec_, points_.n, dim * depth(dim) + 1, own, order);
   order        = Buffer<int>();
-  points_.kept = keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, levels_[0].points, own, keepers_);
+  points_.kept =
+    keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, levels_[0].points, own, keepers_);
 }
 
 // Own nodes in the order of their keys, as far as cells are to be in order, and where every process has the whole tree

@@ -265,7 +265,7 @@ private:
       rank.push_back(largest);
     }
     const Messages        messages(keepers_->comm, counts);
-    Wanted                asked{copy_to(exec_.space, messages.send(key)), copy_to(exec_.space, messages.send(rank)), {}};
+    Wanted asked{copy_to(exec_.space, messages.send(key)), copy_to(exec_.space, messages.send(rank)), {}};
     const int             n = (int)asked.start.size();
     Buffer<unsigned char> flag = make<unsigned char>(n);
     for_each(exec_, n, AskedByOthers<D>{splits_of(coarse, level), asked.start.data(), asked.rank.data(), flag.data()});
@@ -285,7 +285,8 @@ private:
         }
         const Buffer<Key> key = copy_to(exec_.space, start);
         Buffer<int>       ranks = copy_to(exec_.space, rank);
-        for_each(exec_, (int)key.size(), ShareRank{of.start.data(), of.n, of.rank.data(), key.data(), ranks.data(), raise});
+        for_each(exec_, (int)key.size(),
+                 ShareRank{of.start.data(), of.n, of.rank.data(), key.data(), ranks.data(), raise});
         rank = listed(ranks);
         for (size_t c = 0; c < cells.size(); ++c) spanning_[cells[c]].rank = rank[c];
       });
