@@ -131,7 +131,7 @@ template <class T> struct FillEntries {
 };
 // The diagonal of a block is raised by such a share, so that no entry of the inverse, whose rounding is of its largest
 // ones, hides what the others say.
-constexpr double raised = 1e-6;
+template <class T> constexpr double raised = sizeof(T) == sizeof(float) ? 3e-6 : 1e-6;
 // B^-1 - D^-1 of a block
 template <class T> struct InvertStrong {
   const int *begin, *at;
@@ -144,7 +144,7 @@ template <class T> struct InvertStrong {
     double        diagonal[max_in_strong_block];
     for (int k = 0; k < n; ++k) {
       diagonal[k] = a[k * n + k];
-      a[k * n + k] *= 1 + raised;
+      a[k * n + k] *= 1 + raised<T>;
     }
     invert_block<max_in_strong_block>(a, n, dead_pivot<T>);
     for (int k = 0; k < n; ++k)
