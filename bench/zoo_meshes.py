@@ -174,6 +174,17 @@ def bar(dim, nodes, rng, slim=20):
     return compact(x / m, e)
 
 
+def shell(nodes, rng):
+    """Half a pipe whose wall, of two elements, has a fiftieth of its radius."""
+    m = max(int((nodes / 6) ** .5), 4)
+    _, e, _ = lattice((2 * m, m, 2))
+    s, t, r = (g.ravel() for g in np.meshgrid(np.arange(2 * m + 1.), np.arange(m + 1.), np.arange(3.), indexing='ij'))
+    s += .2 * (2 * rng.random(len(s)) - 1) * ((s > 0) & (s < 2 * m))
+    t += .2 * (2 * rng.random(len(t)) - 1) * ((t > 0) & (t < m))
+    radius, angle = 1 + .01 * r, np.pi * t / m
+    return compact(np.stack([np.pi * s / m, radius * np.cos(angle), radius * np.sin(angle)], 1), e)
+
+
 def part(nodes):
     """A bracket with bores, by gmsh without any improvement of its tetrahedra."""
     import gmsh
@@ -403,8 +414,11 @@ KINDS = {
     'elasticpart': elastic(lambda n, r: part(n)),
     'bar2': elastic(lambda n, r: bar(2, n, r), axis=0),
     'bar3': elastic(lambda n, r: bar(3, n, r), axis=0),
+    'shell3': elastic(lambda n, r: shell(n, r), axis=0),
     'rubber2': elastic(lambda n, r: cloud(2, n, r, .25), nu=.49),
     'rubber3': elastic(lambda n, r: cloud(3, n, r, .12), nu=.49),
+    'incompressible2': elastic(lambda n, r: cloud(2, n, r, .25), nu=.499),
+    'incompressible3': elastic(lambda n, r: cloud(3, n, r, .12), nu=.499),
 }
 UNSYMMETRIC = ('whirl', 'breeze', 'breeze3')
 
@@ -426,4 +440,5 @@ def make(kind, nodes, seed):
     x, a, bs = KINDS[kind](nodes, rng)
     order = rng.permutation(len(x))
     rows = (order[:, None] * bs + np.arange(bs)).ravel()
-    return x[order], a[rows][:, rows], bs
+    a = a[rows][:, rows]
+    return x[order], a.tobsr((bs, bs)).tocsr() if bs > 1 else a, bs  # whole blocks, without which GAMG fails

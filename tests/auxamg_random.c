@@ -281,7 +281,8 @@ static PetscErrorCode Test(PetscInt seed, PetscBool show, PetscInt *bad)
 #if defined(PETSC_HAVE_HYPRE)
   PetscCall(Solve(&p, PCHYPRE, "peer_", &theirs, &other));
 #endif
-  good = (reason > 0 || (reason == KSP_DIVERGED_ITS && other == reason)) && (other <= 0 || mine <= theirs + theirs / 2 + 4) ? PETSC_TRUE : PETSC_FALSE;
+  /* a singular matrix may be indefinite by rounding alone: then no preconditioner helps CG */
+  good = (reason > 0 || ((reason == KSP_DIVERGED_ITS || reason == KSP_DIVERGED_INDEFINITE_MAT) && other == reason)) && (other <= 0 || mine <= theirs + theirs / 2 + 4) ? PETSC_TRUE : PETSC_FALSE;
   if (show)
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "seed %d: %dD, %d nodes %s%s, %d holes, %d slits, flat %.2g, %s%s%s %.2g decades, nu %.2g, wind %.2g%s: %s %d, BoomerAMG %d%s\n", (int)seed, (int)p.dim, (int)p.mesh.n, PointsKinds[p.shape.points], MapKinds[p.shape.map], (int)p.shape.holes, (int)p.shape.slits, (double)p.shape.flat, Equations[p.equation], Coefficients[p.coefficient], Borders[p.border], (double)p.decades, (double)p.nu, (double)p.wind, p.shuffle ? ", shuffled" : "", KSPConvergedReasons[reason], (int)mine, (int)theirs, good ? "" : " BAD"));
   *bad += !good;
@@ -322,6 +323,6 @@ int main(int argc, char **argv)
     suffix: seed
     nsize: {{1 3}}
     output_file: output/auxamg_random_seed.out
-    args: -rounds 1 -seed {{1937 2211 5020 6541 6952 12086 20985 21980}}
+    args: -rounds 1 -seed {{1937 2211 5020 6541 6952 12086 20985 21980 42015}}
 
 TEST*/

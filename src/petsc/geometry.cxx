@@ -2,6 +2,7 @@
 #include "petsc/embed.hpp"
 #include "petsc/nodes_file.hpp"
 #include "petsc/pattern.hpp"
+#include "petsc/rigid.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -351,6 +352,7 @@ PetscErrorCode FindCoordinates(const NodesOf &of, const Coordinates &given, cons
       else if (plex) PetscCall(FromDMPlex(of, dm, found));
     }
   }
+  if (!(*use)->dim && of.couplings) PetscCall(FromNearNullSpace(of, found));
   if (!(*use)->dim && of.couplings) PetscCall(FromCouplings(of, found));
   if (!(*use)->dim) PetscCall(NoCoordinates(of, option));
   const PetscInt dim = (*use)->dim;

@@ -49,7 +49,9 @@ template <class T> Failure::Kind Setup<T>::insert_grid(int few, Buffer<Key> &key
       cells  = std::move(make_cells(exec_, tree, 0, 1).front());
       leaves = cells.n;
     }
-    failure = next_grid(std::move(cells), leaves, key, y, sizes);
+    // many vertices at one point, one for each part of the mesh there, would be split down to the last level
+    if (!mesh && tree.finest > levels_.back().grid.finest + 1) sizes.found = (int)levels_.back().nodes;
+    else failure = next_grid(std::move(cells), leaves, key, y, sizes);
     (sizes.found < sizes.least ? high : low) = capacity;
   }
   keepers_ = keepers;
