@@ -41,7 +41,7 @@ PetscErrorCode Newton::Reset()
 PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
 {
   Space space = Space::host;
-  bool  has;
+  DM    has;
 
   PetscFunctionBegin;
   failure[0] = 0;
@@ -60,7 +60,7 @@ PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
     },
     &space));
   base_ = base;
-  PetscCall(BoxMatrix::Has(source.dm, X, J, &has));
+  PetscCall(BoxMatrix::Find(source.dm, X, J, &has));
   const bool named = !source.file.empty(); // coordinates are for trees alone
   const bool tree  = options.levels == Levels::tree || (options.levels == Levels::automatic && (!has || named));
   PetscCheck(tree || !named, PetscObjectComm(source.solver), PETSC_ERR_ARG_INCOMP,

@@ -167,6 +167,7 @@ struct Strength {
   double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
   // nodes that lie, with both neighbours, among strong couplings along x, along y
   double strong[2] = {0, 0};
+  double jumps = 0; // nodes with couplings along one direction that differ by more than ten
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
@@ -175,11 +176,13 @@ struct Strength {
       row[d] += o.row[d];
     }
     for (int d = 0; d < 2; ++d) strong[d] += o.strong[d];
+    jumps += o.jumps;
   }
   void times(double n)
   {
     for (int d = 0; d < 3; ++d) along[d] *= n, face[d] *= n, row[d] *= n;
     for (int d = 0; d < 2; ++d) strong[d] *= n;
+    jumps *= n;
   }
 };
 
@@ -189,6 +192,7 @@ struct Plan {
   Comm               comm;
   int                dimension = 0;
   bool               symmetric = true;
+  bool               rough = false; // coefficients jump
   // of the finest operator: largest |a_ij - a_ji|, relative to the largest diagonal entry
   double             asymmetry = 0;
   Buffer<double>     unstable;          // coefficients of a coarse operator before diffusion is added
