@@ -22,6 +22,7 @@ constexpr double too_many   = 40;
 // the same where interpolation does not follow the coefficients, and PC rrb solves the systems
 constexpr int    judged_rough   = 3;
 constexpr double too_many_rough = 12;
+constexpr int    most_in_vain = 3; // times in a row that neither of the two halves the residual
 // products with the matrix that take as long as the operators of a tree's hierarchy and its cycles; those of grids are
 // worth 20, too few to begin
 constexpr int    worthwhile = 200;
@@ -90,6 +91,14 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(Restore());
   PetscCall(VecDestroy(&Y));
   *failed = *failed && !(model->natural < here.natural);
+  reduced_ = model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ? 0 : reduced_ + 1;
+  if (reduced_ < most_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
+  *failed = true;
+  PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                          "neither cycles nor systems of the inactive nodes come nearer to the solution of the "
+                          "linearized problem (natural residual %g, from %g): the Jacobian is far from an M-matrix. "
+                          "Does convection dominate in central differences?",
+                          std::sqrt(model->natural), std::sqrt(here.natural)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,18 +176,17 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
     if (fmg && on_tree) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
   }
-  const PetscInt before = std::exchange(n->cycles, 0);
   PetscCall(Cycles(solver, problem, X, F, XL, XU, here, target, fmg, follow, n, model, failed));
-  n->cycles += before;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The same by cycles over all grids.
+// The same by cycles over all grids, which are counted on from n->cycles.
 PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                               double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
   const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
   const bool   newton = with_newton(plan);
+  const PetscInt before = n->cycles;
   bool         climb  = linear_->monotone() && carried_, changed = false;
   Measure      m      = here;
 
@@ -193,12 +201,12 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
     for (int k = 1; k + 1 < linear_->grids(); ++k)
       PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
   }
-  while (n->cycles < max_cycles) {
+  while (n->cycles < before + max_cycles) {
     TesseraCallCXX(m = linear_->cycle(climb, newton));
     PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
     ++n->cycles;
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
-    if (fmg && n->cycles == 1 && now > progress.first) { // worse than the start
+    if (fmg && n->cycles == before + 1 && now > progress.first) { // worse than the start
       fmg = false;
       PetscCall(PetscInfo(solver,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "

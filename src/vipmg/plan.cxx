@@ -57,7 +57,7 @@ bool can_coarsen(const Level &l, int d) { return l.periodic[d] ? l.n[d] >= 6 : l
 
 size_t Plan::bytes() const
 {
-  size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes();
+  size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes() + span.bytes();
   for (const Level &l : levels) {
     b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() +
          l.inactive.bytes() + l.cut.bytes() + l.A.same.bytes() + l.truncated.same.bytes();

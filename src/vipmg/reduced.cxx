@@ -11,6 +11,7 @@ namespace tessera::vipmg {
 namespace {
 
 constexpr int      max_sets        = 300;    // active sets that are tried: each may be larger by a layer of nodes
+constexpr int      max_without     = 100;    // of them that do not come nearer than the best one
 constexpr int      max_iterations  = 60;     // of a KSP; then a factorization is better
 constexpr double   exact           = 1e-10;  // its relative tolerance
 constexpr double   loose           = 1e-3;   // the same on a grid, where the active set is not likely to be the last
@@ -285,6 +286,7 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
 {
   Reduced reduced(problem);
   double  least = HUGE_VAL, natural = 0;
+  int     best = 0;
   bool    changed = false, back = false, last = false; // last: systems are solved to the end
 
   PetscFunctionBegin;
@@ -293,7 +295,9 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
   for (int k = 0;; ++k) {
     const double before = natural;
     PetscCall(reduced.FindActive(Y, &changed, &natural));
+    if (!(natural < 0.99 * least) && k - best > max_without) break;
     if (natural < least) {
+      if (natural < 0.99 * least) best = k;
       least = natural;
       PetscCall(VecCopy(Y, reduced.best));
     }

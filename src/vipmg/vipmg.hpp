@@ -14,6 +14,7 @@
 #include "box/grid3.hpp"
 #include "box/read3.hpp"
 #include "exec/graph.hpp"
+#include "vipmg/span.hpp"
 #include <memory>
 #include <string>
 
@@ -153,11 +154,13 @@ struct Search {
     }
     if (!(a > 0)) a = 1, b = 0;
   }
-  // The same along v alone, of which what was projected may not go further.
-  HD double length() const
+  // The same along v alone, of which what was projected may not go further. Without energy it is all of v where the
+  // residual falls at first: a part of it takes the nodes that it brings to their bounds away from there, and the
+  // active set would follow slowly.
+  HD double length(bool energy) const
   {
     const double t = vv > 0 ? rv / vv : 0;
-    return t > 1 ? 1 : t < 0 ? 0 : t;
+    return t > 1 || (!energy && t > 0) ? 1 : t < 0 ? 0 : t;
   }
 };
 
@@ -205,6 +208,7 @@ struct Plan {
   bool               built = false;
   // on a device: few nodes of the finest grid have the stencil of the one before them
   bool               varied = false;
+  Span               span;               // of the finest grid
   Buffer<int>        alike;              // how many have
   int                truncated_top = -1; // the level whose inactive nodes the truncated operators are for
   bool               recorded = false;   // cycles are: on a device, where nothing has to be asked of other processes
@@ -315,6 +319,9 @@ bool inactive_changed(Plan &plan, Level &l); // after all parts; plan.active is 
 // [0, 1]; l.r: residual. measured: measure() follows, whose sums a level by_rows finds along the way; returns whether
 // it has.
 bool recombine(Plan &plan, Level &l, bool measured);
+// Without symmetry, on the host: v becomes the correction of least residual of the span of v, the last step w and those
+// before it (span.k.cxx).
+void span(Plan &plan, Level &l);
 Measure measure(Plan &plan, Level &l, bool found = false); // also l.r := b - A x; found: its sums are
 
 // false: not here
