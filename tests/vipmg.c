@@ -527,6 +527,16 @@ int main(int argc, char **argv)
     args: -problem gyres -n 129 -peclet 1e6 -snes_vipmg_levels_type tree -snes_rtol 1e-10 -snes_max_it 5
     args: -quiet -active 2123 -tolerance 1e-9
 
+  test: # and on a grid's, by residuals of a span
+    suffix: gyres_box
+    nsize: {{1 2 3 4}}
+    args: -problem gyres -n 129 -peclet 1e4 -snes_rtol 1e-8 -most 38 -quiet
+    output_file: output/vipmg_gyres.out
+
+  test:
+    suffix: gyres_257
+    args: -problem gyres -n 257 -peclet 1e4 -snes_rtol 1e-8 -most 43 -quiet
+
   testset: # the same counts on even, uneven and tall grids
     nsize: {{1 2 3 4}}
     args: -snes_vipmg_cycle f -most 8

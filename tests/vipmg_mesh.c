@@ -370,6 +370,16 @@ int main(int argc, char **argv)
     test:
       suffix: steps_disk
       args: -mesh disk -n 60 -time_step 1e-2 -problem torsion -most 6 -again 3 -jacobians 2 -setups 1
+    test: # cycles over all grids are counted on from those of a single one
+      suffix: counted
+      args: -mesh flat -n 40 -time_step 1e-2 -snes_vipmg_monitor
+      filter: grep -o "^ *[0-9]* cycle"
+      output_file: output/vipmg_mesh_counted.out
+    test: # neither cycles nor active sets come to a solution that nobody finds: it ends soon, and says so
+      suffix: central
+      args: -n 40 -wind 1e5 -info
+      filter: grep -o "neither cycles nor systems\|DIVERGED_LINEAR_SOLVE"
+      output_file: output/vipmg_mesh_central.out
     test: # from the solution of a problem like this one, which no nested start takes away
       suffix: again
       args: -mesh disk -n 60 -snes_rtol 1e-5 -most 3 -again 2 -jacobians 2

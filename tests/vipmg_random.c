@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on random linear problems: any size, dimension, stencil and kind of bounds. The conditions of the solution are checked,\n"
-                     "and that the number of cycles does not depend on the number of processes.\n\n  -seed s -count c -jump j -unit u\n\n";
+                     "and that the number of cycles does not depend on the number of processes.\n\n  -seed s -count c -jump j -unit u -scale s: on grids s times as fine\n\n";
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
@@ -112,12 +112,13 @@ static PetscErrorCode Test(PetscInt seed, PetscInt *cycles, PetscBool *good)
   PetscReal           scale;
   SNESConvergedReason reason;
   DMBoundaryType      bt[3];
-  PetscInt            kind = Choose(seed, 2, 5);
+  PetscInt            kind = Choose(seed, 2, 5), finer = 1;
 
   PetscFunctionBeginUser;
   if (Choose(seed, 3, 3) == 0) p.dim = 2;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-scale", &finer, NULL));
   for (PetscInt d = 0; d < p.dim; ++d) {
-    p.n[d]        = 3 + Choose(seed, 10 + d, largest[p.dim - 1]);
+    p.n[d]        = finer * (3 + Choose(seed, 10 + d, largest[p.dim - 1]));
     p.periodic[d] = Choose(seed, 20 + d, 4) == 0 ? PETSC_TRUE : PETSC_FALSE;
   }
   for (PetscInt d = 0; d < 3; ++d) bt[d] = p.periodic[d] ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
@@ -218,7 +219,7 @@ int main(int argc, char **argv)
 
   test:
     suffix: rough
-    args: -seed 16 -count 1 -jump 1e5
+    args: -seed 16 -count 1 -jump 1e5 -show
     filter: grep -o "[A-Z]*VERGED[A-Z_]*"
 
 TEST*/

@@ -41,16 +41,16 @@ static PetscErrorCode FindDMDA(DM dm, Vec X, Mat J, DM dms[3], DM *da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BoxMatrix::Has(DM dm, Vec X, Mat J, bool *has)
+PetscErrorCode BoxMatrix::Find(DM dm, Vec X, Mat J, DM *da)
 {
-  DM       dms[3], da;
+  DM       dms[3];
   PetscInt dof = 0;
 
   PetscFunctionBegin;
-  PetscCall(FindDMDA(dm, X, J, dms, &da));
-  if (da) PetscCall(DMDAGetInfo(da, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &dof, nullptr,
+  PetscCall(FindDMDA(dm, X, J, dms, da));
+  if (*da) PetscCall(DMDAGetInfo(*da, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &dof, nullptr,
                                 nullptr, nullptr, nullptr, nullptr));
-  *has = dof == 1;
+  if (dof != 1) *da = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

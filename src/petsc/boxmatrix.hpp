@@ -31,8 +31,8 @@ class BoxMatrix {
 public:
   ~BoxMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
-  // Has one of them a DMDA of one unknown per node?
-  static PetscErrorCode Has(DM dm, Vec X, Mat J, bool *has);
+  // The first DMDA that one of them has, if it is of one unknown per node; else nullptr
+  static PetscErrorCode Find(DM dm, Vec X, Mat J, DM *da);
   // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid
   // of one unknown per node. `who`: the solver's name in messages.
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);

@@ -89,7 +89,7 @@ template <bool Nine, bool Symmetric> struct FindLength {
 };
 
 // x + t d; y := x
-struct Step {
+template <bool Symmetric> struct Step {
   const Search *combination, *length;
   Correction    d;
   double       *x, *y;
@@ -100,7 +100,7 @@ struct Step {
     Correction      c = d;
     combination->combination(c.a, c.b);
     const double old = d.p.x[e], step = c[e];
-    double       z   = old + length->length() * step;
+    double       z   = old + length->length(Symmetric) * step;
     z              = z < d.lo[e] ? d.lo[e] : z;
     x[e]           = z > d.up[e] ? d.up[e] : z;
     y[e]           = old;
@@ -122,7 +122,7 @@ template <bool Nine, bool Symmetric> void correct_with(Plan &plan, Level &l, con
   Search    *combination = plan.search.data(), *length = combination + 2;
   gather(plan, l, FindCombination<Nine, Symmetric>{p, l.v.data(), l.r.data(), d.p}, combination);
   gather(plan, l, FindLength<Nine, Symmetric>{p, l.r.data(), combination, d}, length);
-  for_nodes(plan.exec, l.layout, l.own, Step{combination, length, d, l.x.data(), l.y.data(), l.layout.half});
+  for_nodes(plan.exec, l.layout, l.own, Step<Symmetric>{combination, length, d, l.x.data(), l.y.data(), l.layout.half});
 }
 
 } // namespace

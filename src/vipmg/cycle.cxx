@@ -72,6 +72,7 @@ bool run_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
   if (!with_newton) return false;
   Fields fields{l.x.data(), l.w.data()};
   if (monotone.active == ActiveSet::unknown) monotone.active = l.solver->find_active(plan, l, fields);
+  if (top || monotone.active == ActiveSet::changed) plan.span.forget();
   if (monotone.active == ActiveSet::changed || plan.truncated_top != top) truncate(plan, top);
   Correction correction{{plan, top}, fields.free};
   multigrid::cycle(correction, kind, top);

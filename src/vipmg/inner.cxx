@@ -19,6 +19,10 @@ constexpr double slow       = 0.5;  // a factor above brings it back
 // cycles by which their rate is judged, and how many more of them are worth less than systems of the inactive nodes
 constexpr int    judged     = 10;
 constexpr double too_many   = 40;
+// the same where interpolation does not follow the coefficients, and PC rrb solves the systems
+constexpr int    judged_rough   = 3;
+constexpr double too_many_rough = 12;
+constexpr int    most_in_vain = 3; // times in a row that neither of the two halves the residual
 // products with the matrix that take as long as the operators of a tree's hierarchy and its cycles; those of grids are
 // worth 20, too few to begin
 constexpr int    worthwhile = 200;
@@ -26,6 +30,7 @@ constexpr int    worthwhile = 200;
 // Natural residuals of the cycles on one linear problem.
 struct Progress {
   double first, last;
+  bool   rough;
   double best    = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
   int    without = 0;        // cycles without a better one
   double past[judged] = {};  // the last ones
@@ -42,11 +47,18 @@ struct Progress {
   // Are many more cycles needed to come to the target?
   bool too_slow(double natural, double target)
   {
-    const double before = std::exchange(past[cycles % judged], natural);
-    if (++cycles <= judged) return false;
-    return std::log(natural / target) * judged > too_many * std::max(0., std::log(before / natural));
+    const int    window = rough ? judged_rough : judged;
+    const double before = std::exchange(past[cycles % window], natural), many = rough ? too_many_rough : too_many;
+    if (++cycles <= window) return false;
+    return std::log(natural / target) * window > many * std::max(0., std::log(before / natural));
   }
 };
+
+// Is the grid one of PC rrb?
+bool TakesRRB(const GridDescription &g)
+{
+  return g.dimension == 3 || (g.dimension == 2 && !(g.periodic[0] && g.n[0] % 2) && !(g.periodic[1] && g.n[1] % 2));
+}
 
 } // namespace
 
@@ -56,6 +68,7 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
                               Norms *n, Measure *model, bool *failed)
 {
   Vec      Y;
+  DM       grid = nullptr;
   Moved    moved;
   PetscInt iterations;
 
@@ -67,8 +80,9 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
     PetscCall(Move(1, X, F, XL, XU, Y, &moved));
   }
   const int dimension = on_tree ? mesh.problem()->tree().dim() : plan.dimension;
-  PetscCall(SolveReduced({solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target},
-                         Y, &iterations));
+  if (!on_tree && TakesRRB(matrix.grid())) PetscCall(BoxMatrix::Find(source.dm, X, jacobian_, &grid));
+  PetscCall(SolveReduced(
+    {solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target, grid}, Y, &iterations));
   n->cycles += iterations;
   PetscCall(b_.Read(X, plan.exec.space));
   PetscCall(e_.Read(Y, plan.exec.space));
@@ -77,6 +91,14 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(Restore());
   PetscCall(VecDestroy(&Y));
   *failed = *failed && !(model->natural < here.natural);
+  reduced_ = model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ? 0 : reduced_ + 1;
+  if (reduced_ < most_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
+  *failed = true;
+  PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                          "neither cycles nor systems of the inactive nodes come nearer to the solution of the "
+                          "linearized problem (natural residual %g, from %g): the Jacobian is far from an M-matrix. "
+                          "Does convection dominate in central differences?",
+                          std::sqrt(model->natural), std::sqrt(here.natural)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -154,18 +176,17 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
     if (fmg && on_tree) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
   }
-  const PetscInt before = std::exchange(n->cycles, 0);
   PetscCall(Cycles(solver, problem, X, F, XL, XU, here, target, fmg, follow, n, model, failed));
-  n->cycles += before;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The same by cycles over all grids.
+// The same by cycles over all grids, which are counted on from n->cycles.
 PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                               double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
   const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
   const bool   newton = with_newton(plan);
+  const PetscInt before = n->cycles;
   bool         climb  = linear_->monotone() && carried_, changed = false;
   Measure      m      = here;
 
@@ -173,19 +194,19 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
   PetscCall(Load(X, F, XL, XU, follow, &changed));
   TesseraCallCXX(if (changed) m = linear_->measure());
-  Progress progress{std::sqrt(m.natural), std::sqrt(m.natural)};
+  Progress progress{std::sqrt(m.natural), std::sqrt(m.natural), linear_->rough()};
   if (fmg && linear_->grids() > 1) {
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
     TesseraCallCXX(linear_->full_multigrid());
     for (int k = 1; k + 1 < linear_->grids(); ++k)
       PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
   }
-  while (n->cycles < max_cycles) {
+  while (n->cycles < before + max_cycles) {
     TesseraCallCXX(m = linear_->cycle(climb, newton));
     PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
     ++n->cycles;
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
-    if (fmg && n->cycles == 1 && now > progress.first) { // worse than the start
+    if (fmg && n->cycles == before + 1 && now > progress.first) { // worse than the start
       fmg = false;
       PetscCall(PetscInfo(solver,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "

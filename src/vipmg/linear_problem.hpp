@@ -32,6 +32,7 @@ public:
 
   // What the operator is like, and the method on it
   virtual bool   symmetric() const = 0;
+  virtual bool   rough() const { return false; } // symmetric, with coefficients that interpolation does not follow
   virtual bool   monotone() const = 0;  // does the cycle have a monotone part?
   virtual double nodes() const = 0;
   virtual int    grids() const = 0;
@@ -53,6 +54,7 @@ public:
   Moved   step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X) override;
   Point   look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
   bool    symmetric() const override { return plan_->symmetric; }
+  bool    rough() const override { return plan_->symmetric && plan_->rough; }
   bool    monotone() const override { return with_monotone(*plan_); }
   double  nodes() const override
   {

@@ -73,20 +73,21 @@ template <class S, bool Symmetric, bool Both> struct FindStep {
 // What the sums say; on a device their two parts lie there.
 struct Factors {
   double a = 1, b = 0, length = 0;
-  HD static Factors of(const Search *both)
+  HD static Factors of(const Search *both, bool energy)
   {
     Search  s = both[0];
     Factors f;
     s.join(both[1]);
     s.combination(f.a, f.b);
-    f.length = s.length();
+    f.length = s.length(energy);
     return f;
   }
   HD const Factors &find() const { return *this; }
 };
 struct FactorsInMemory {
   const Search *both;
-  HD Factors    find() const { return Factors::of(both); }
+  bool          energy;
+  HD Factors    find() const { return Factors::of(both, energy); }
 };
 
 // d := the correction a d + b p, projected
@@ -231,6 +232,7 @@ bool recombine(Plan &plan, Level &l, bool measured)
     const S    s  = stencil<K::dimension, K::box>(l, l.A);
     const auto go = [&](auto symmetric) {
       constexpr bool energy = decltype(symmetric)::value;
+      const bool     spans  = !energy && host && &l == plan.levels.data();
       begin_join(plan.search);
       follow(
         l,
@@ -243,12 +245,14 @@ bool recombine(Plan &plan, Level &l, bool measured)
           l.halo.exchange(both, 2);
         },
         [&](const Box3 &part) {
-          join_nodes(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.search.data(), true);
+          if (!spans) join_nodes(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.search.data(), true);
         });
-      add_up(plan, l);
-      const auto here  = [&] { return Factors::of(plan.search.data()); };
-      const auto in_memory = [&] { return FactorsInMemory{plan.search.data()}; };
-      if (host) correct_with<energy>(plan, l, s, measured, here(), here);
+      if (spans) span(plan, l);
+      else add_up(plan, l);
+      const auto here  = [&] { return Factors::of(plan.search.data(), energy); };
+      const auto in_memory = [&] { return FactorsInMemory{plan.search.data(), energy}; };
+      if (spans) correct_with<energy>(plan, l, s, measured, Factors(), here);
+      else if (host) correct_with<energy>(plan, l, s, measured, here(), here);
       else correct_with<energy>(plan, l, s, measured, in_memory(), in_memory);
     };
     if (plan.symmetric) go(std::true_type());

@@ -182,6 +182,7 @@ void BoxProblem::take(const double *X0, const double *Y)
 void BoxProblem::forget()
 {
   plan_->levels[0].inactive.zero();
+  plan_->span.forget();
   plan_->truncated_top = -1;
   choose(*plan_);
 }

@@ -41,7 +41,7 @@ PetscErrorCode Newton::Reset()
 PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
 {
   Space space = Space::host;
-  bool  has;
+  DM    has;
 
   PetscFunctionBegin;
   failure[0] = 0;
@@ -60,7 +60,7 @@ PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
     },
     &space));
   base_ = base;
-  PetscCall(BoxMatrix::Has(source.dm, X, J, &has));
+  PetscCall(BoxMatrix::Find(source.dm, X, J, &has));
   const bool named = !source.file.empty(); // coordinates are for trees alone
   const bool tree  = options.levels == Levels::tree || (options.levels == Levels::automatic && (!has || named));
   PetscCheck(tree || !named, PetscObjectComm(source.solver), PETSC_ERR_ARG_INCOMP,
@@ -281,6 +281,7 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
 
   PetscFunctionBegin;
   carried_    = true;
+  reduced_    = 0;
   strict_     = false;
   best_.above = 0;
   PetscCall(ProjectToBounds(XL, XU, X));
@@ -337,7 +338,8 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
                                 "cycles diverge on the linearized problem (natural residual %g, from %g): the Jacobian "
                                 "is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
-      PetscCall(problem.Stopped(End::linear));
+      // a Jacobian that a single grid has used may be none that a hierarchy can
+      PetscCall(problem.Stopped(report.kind != MatrixReport::fine ? End::jacobian : End::linear));
       break;
     }
     End end;

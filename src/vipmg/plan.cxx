@@ -13,6 +13,8 @@ namespace {
 constexpr double weak_direction = 0.35;
 constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
 
+constexpr double some           = 1e-3; // nodes at which coefficients jump spoil cycles, as a share of all
+
 // on a device coefficients of shorter rows are in the cache: their stretches are not worth a kernel
 constexpr int    long_row       = 512;
 
@@ -55,7 +57,7 @@ bool can_coarsen(const Level &l, int d) { return l.periodic[d] ? l.n[d] >= 6 : l
 
 size_t Plan::bytes() const
 {
-  size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes();
+  size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes() + span.bytes();
   for (const Level &l : levels) {
     b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() +
          l.inactive.bytes() + l.cut.bytes() + l.A.same.bytes() + l.truncated.same.bytes();
@@ -274,6 +276,7 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
       if (!k) look_at_variation(plan);
     }
     const Strength s = strength(plan, plan.levels[k]);
+    if (!k) plan.rough = s.jumps > some * (double)plan.levels[0].n[0] * plan.levels[0].n[1] * plan.levels[0].n[2];
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;
     Level &fine = plan.levels[k], &coarse = plan.levels[k + 1];

@@ -14,6 +14,7 @@ struct StepProblem {
   bool        symmetric;
   int         dimension;  // of the grid
   double      target;     // a natural residual that suffices
+  DM          grid;       // a DMDA that PC rrb takes, or nullptr
 };
 
 // A semismooth Newton method, as of Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2003). Y: a guess, then the

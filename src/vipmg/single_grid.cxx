@@ -71,7 +71,9 @@ PetscErrorCode SingleGrid::Read(Mat J, Vec X, int worth, bool *serves)
   PetscCall(PetscObjectGetComm((PetscObject)X, &comm_));
   PetscCall(VecGetLocalSize(X, &n));
   PetscCall(VecGetSize(X, &all));
-  if (n_ != n) PetscCall(Reset());
+  int other = n_ != n; // of one process alone, perhaps, but vectors are made by all
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_INT, MPI_MAX, comm_));
+  if (other) PetscCall(Reset());
   n_   = n;
   all_ = (double)all;
   PetscCall(Sample(serves));

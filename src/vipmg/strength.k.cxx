@@ -39,6 +39,7 @@ template <int D, bool Box> struct FindAsymmetry {
 };
 
 constexpr double several = 4;
+constexpr double jump    = 10;
 
 template <int D, bool Box> struct FindStrength {
   Stencil3<D, Box> s;
@@ -95,12 +96,16 @@ template <int D, bool Box> struct FindStrength {
           const int before = strong_beside<P>(o, d, d - 1, -d), behind = strong_beside<P>(o, d, 1 - d, d);
           r.strong[d] += before && behind && (before > 0 || behind > 0); // of two nodes, too
         }
+    bool jumps = false;
     for (int d = 0; d < D; ++d) {
+      const double behind = both[d] - before[d];
+      jumps = jumps || (before[d] > 0 && behind > 0 && (before[d] > jump * behind || behind > jump * before[d]));
       r.along[d] += both[d] > 0 ? both[d] : 0;
       if (place[d] != last[d]) continue;
       r.face[d] += before[d] > 0 ? before[d] : 0;
       r.row[d] += sum;
     }
+    r.jumps += jumps;
   }
 };
 

@@ -14,6 +14,7 @@
 #include "box/grid3.hpp"
 #include "box/read3.hpp"
 #include "exec/graph.hpp"
+#include "vipmg/span.hpp"
 #include <memory>
 #include <string>
 
@@ -153,11 +154,13 @@ struct Search {
     }
     if (!(a > 0)) a = 1, b = 0;
   }
-  // The same along v alone, of which what was projected may not go further.
-  HD double length() const
+  // The same along v alone, of which what was projected may not go further. Without energy it is all of v where the
+  // residual falls at first: a part of it takes the nodes that it brings to their bounds away from there, and the
+  // active set would follow slowly.
+  HD double length(bool energy) const
   {
     const double t = vv > 0 ? rv / vv : 0;
-    return t > 1 ? 1 : t < 0 ? 0 : t;
+    return t > 1 || (!energy && t > 0) ? 1 : t < 0 ? 0 : t;
   }
 };
 
@@ -167,6 +170,7 @@ struct Strength {
   double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
   // nodes that lie, with both neighbours, among strong couplings along x, along y
   double strong[2] = {0, 0};
+  double jumps = 0; // nodes with couplings along one direction that differ by more than ten
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
@@ -175,11 +179,13 @@ struct Strength {
       row[d] += o.row[d];
     }
     for (int d = 0; d < 2; ++d) strong[d] += o.strong[d];
+    jumps += o.jumps;
   }
   void times(double n)
   {
     for (int d = 0; d < 3; ++d) along[d] *= n, face[d] *= n, row[d] *= n;
     for (int d = 0; d < 2; ++d) strong[d] *= n;
+    jumps *= n;
   }
 };
 
@@ -189,6 +195,7 @@ struct Plan {
   Comm               comm;
   int                dimension = 0;
   bool               symmetric = true;
+  bool               rough = false; // coefficients jump
   // of the finest operator: largest |a_ij - a_ji|, relative to the largest diagonal entry
   double             asymmetry = 0;
   Buffer<double>     unstable;          // coefficients of a coarse operator before diffusion is added
@@ -201,6 +208,7 @@ struct Plan {
   bool               built = false;
   // on a device: few nodes of the finest grid have the stencil of the one before them
   bool               varied = false;
+  Span               span;               // of the finest grid
   Buffer<int>        alike;              // how many have
   int                truncated_top = -1; // the level whose inactive nodes the truncated operators are for
   bool               recorded = false;   // cycles are: on a device, where nothing has to be asked of other processes
@@ -311,6 +319,9 @@ bool inactive_changed(Plan &plan, Level &l); // after all parts; plan.active is 
 // [0, 1]; l.r: residual. measured: measure() follows, whose sums a level by_rows finds along the way; returns whether
 // it has.
 bool recombine(Plan &plan, Level &l, bool measured);
+// Without symmetry, on the host: v becomes the correction of least residual of the span of v, the last step w and those
+// before it (span.k.cxx).
+void span(Plan &plan, Level &l);
 Measure measure(Plan &plan, Level &l, bool found = false); // also l.r := b - A x; found: its sums are
 
 // false: not here
