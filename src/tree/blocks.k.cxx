@@ -94,10 +94,6 @@ template <class T> struct FindEntries {
           if (column[first + q] == j[e] * bs + m) mine[q] = (e * bs + k) * bs + m;
   }
 };
-struct Unknown {
-  int    *from;
-  HD void operator()(int k) const { from[k] = -1; }
-};
 // Rows of own unknowns to messages of one length, and those of mates from them.
 struct PackStrongRow {
   const int    *needed, *block, *place, *begin, *at;
@@ -399,7 +395,7 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
   const Buffer<int> columns = copy_to(exec_.space, lists.column);
   b.from  = make_unset<int>((size_t)entries);
   b.extra = make_unset<T>((size_t)entries);
-  for_each(exec_, entries, Unknown{b.from.data()});
+  for_each(exec_, entries, SetValues<int>{b.from.data(), -1});
   for_each(exec_, (int)b.row.size(),
            FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),
                           b.at.data(), columns.data(), level.bs, b.from.data()});
