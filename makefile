@@ -100,10 +100,8 @@ endif
 VERSION := $(shell awk '/define TESSERA_VERSION_(MAJOR|MINOR|SUBMINOR) /{printf s $$3; s="."}' $(TOP)/include/tessera.h)
 ID      := petsc-$(petscversion)-int$(PETSC_INDEX_SIZE)$(if $(filter 1,$(CUDA)),-cuda)$(if $(filter emulate,$(CUDA)),-emulated)$(if $(filter 1,$(SANITIZE)),-sanitized)-$(shell printf %s '$(PETSC_PREFIX)' | sha1sum | cut -c1-6)
 BUILD   := $(TOP)/build/$(ID)
-LIB     := $(BUILD)/lib/libtessera.so
 
 SRC  := $(sort $(patsubst $(TOP)/%,%,$(wildcard $(addprefix $(TOP)/src/,*.cxx */*.cxx */*/*.cxx))))
-OBJ  := $(SRC:%.cxx=$(BUILD)/obj/%.o)
 
 WARN     := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 INCLUDE  := -I$(TOP)/include -I$(TOP)/src $(PETSC_INC_DIRS:%=-isystem %)
@@ -128,6 +126,17 @@ ifeq ($(CUDA),1)
 else
   COMPILE_K := $(COMPILE)
 endif
+NO_TRAPS  := -fno-trapping-math
+COMMANDS  := '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' '$(NO_TRAPS)'
+# pip (WHEEL=1) takes what make has built with the same commands; else it builds in a folder of its own, so that make's
+# library stays as it is.
+ifeq ($(WHEEL),1)
+  ifneq ($(shell printf '%s\n' $(COMMANDS) | cmp -s - $(BUILD)/command && echo same),same)
+    BUILD := $(BUILD)-wheel
+  endif
+endif
+LIB := $(BUILD)/lib/libtessera.so
+OBJ := $(SRC:%.cxx=$(BUILD)/obj/%.o)
 # Only libpetsc: what PETSc itself uses (hypre, MUMPS, ...) is no business of a plugin. -z defs: it must load into a
 # process that keeps libpetsc to itself, as Python does.
 PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
@@ -146,7 +155,6 @@ print-lib:
 
 # The loops of these over rows become vectors where the compiler may also do what a branch would leave out; values stay
 # the same. No loop of theirs divides by what may be zero: -fp_trap would end there.
-NO_TRAPS := -fno-trapping-math
 $(addprefix $(BUILD)/obj/src/vipmg/,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
 
 # Without CUDA only tests run the device's lines, emulated, and the compiler would take a tenth of the build's time for them.
@@ -156,8 +164,7 @@ endif
 
 # Objects depend on the command that makes them, so a change of flags recompiles.
 $(BUILD)/command: force
-	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' '$(NO_TRAPS)' | cmp -s - $@ || \
-	 printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' '$(NO_TRAPS)' > $@
+	@mkdir -p $(@D); printf '%s\n' $(COMMANDS) | cmp -s - $@ || printf '%s\n' $(COMMANDS) > $@
 $(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
 	@mkdir -p $(@D); echo "  $(if $(filter 1,$(CUDA)),NVCC,CXX ) $*.k.cxx"
 	@$(COMPILE_K) $(VECTORS:%=$(if $(filter 1,$(CUDA)),-Xcompiler=%,%)) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
@@ -216,7 +223,9 @@ $(BUILD)/petsc/scripts: $(wildcard $(TOP)/tests/*.c $(TOP)/tests/*.cxx) $(GENTES
 # here, for the goals that run programs, and nowhere else.
 TESTENV = TESSERA_LIB='$(LIB)' TESSERA_BUILD='$(BUILD)' TESSERA_VERSION='$(VERSION)' TESSERA_CUDA='$(CUDA)' TESSERA_JOBS='$(JOBS)' \
           PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' PETSC_INDEX_SIZE='$(PETSC_INDEX_SIZE)' MPIEXEC='$(MPIEXEC)' TESSERA_SANITIZE='$(SANITIZE)' CASES='$(CASES)' SEED='$(SEED)' TESSERA_TESTS='$(TESTS)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' PYTHON='$(PYTHON)' \
-          PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS= MAKELEVEL=
+          PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS='$(GIVEN)' MAKELEVEL=
+# Compilers that the command line has named are those of a make inside a test too, which builds the same library.
+GIVEN   = $(strip $(foreach v,CC CXX,$(if $(filter command line,$(origin $v)),$v=$(subst $(space),\ ,$($v)))))
 RUN    := check run-tests run-long run-demo run-bench
 DEMOS  ?= harbour
 pack-tests: $(LIB) $(BUILD)/bench/densegs
@@ -229,7 +238,7 @@ $(RUN): export OMPI_MCA_mpi_yield_when_idle = 1
 $(RUN): export OMPI_MCA_hwloc_base_binding_policy = none
 $(RUN): export OMPI_MCA_btl_vader_single_copy_mechanism = none
 $(RUN): export PRTE_MCA_rmaps_default_mapping_policy = :oversubscribe
-# A make inside a test builds the same library.
+# So are these variables.
 export PETSC_DIR PETSC_ARCH CUDA MARCH OPENMP WERROR CXXFLAGS SANITIZE
 
 check: $(LIB)

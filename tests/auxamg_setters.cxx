@@ -84,11 +84,4 @@ int main(int argc, char **argv)
     nsize: {{1 2}}
     args: -pc_auxamg_variant tree -pc_auxamg_cycle_inner 4 -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother gs -pc_auxamg_smoother_degree 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_backend auto -pc_auxamg_coordinates points
 
-  # the former name of a choice: one warning, whoever asks again
-  test:
-    suffix: former
-    nsize: 2
-    args: -pc_auxamg_variant paper
-    filter: grep -E "WARNING|^options"
-
 TEST*/

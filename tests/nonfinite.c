@@ -4,6 +4,7 @@ static char help[] = "A right-hand side that is not finite leaves nothing behind
   -split           : even and odd processes solve problems of their own\n\n";
 
 #include "compat.h"
+#include "five_points.h"
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscksp.h>
@@ -18,36 +19,22 @@ typedef struct {
 
 static PetscReal Flux(PetscInt i, PetscInt j, PetscInt seed) { return 1.5 + PetscSinReal(1.3 * i + 0.7 * j * j + seed); }
 
+static PetscReal GridCoupling(const void *ctx, PetscInt i, PetscInt j, int k, PetscBool inside, PetscReal *add)
+{
+  (void)ctx, (void)inside, (void)add;
+  return Flux(PetscMin(i, i + five_points_di[k]), PetscMin(j, j + five_points_dj[k]), k / 2);
+}
+
 static PetscErrorCode Grid(Case *c, PetscInt nx, PetscInt ny)
 {
-  static const PetscInt di[4] = {-1, 1, 0, 0}, dj[4] = {0, 0, -1, 1};
-  PetscInt              xs, ys, xm, ym;
+  const FivePoints operator = {GridCoupling, NULL, NULL};
 
   PetscFunctionBegin;
   PetscCall(DMDACreate2d(c->comm, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, nx, ny, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &c->da));
   PetscCall(DMSetUp(c->da));
   PetscCall(DMDASetUniformCoordinates(c->da, 0, 1, 0, 1, 0, 1));
   PetscCall(DMCreateMatrix(c->da, &c->A));
-  PetscCall(DMDAGetCorners(c->da, &xs, &ys, NULL, &xm, &ym, NULL));
-  for (PetscInt j = ys; j < ys + ym; ++j)
-    for (PetscInt i = xs; i < xs + xm; ++i) {
-      MatStencil  row = {0, j, i, 0}, col[5];
-      PetscScalar v[5], sum = 0;
-      PetscInt    n = 1;
-      for (int k = 0; k < 4; ++k) {
-        const PetscInt  x = i + di[k], y = j + dj[k];
-        const PetscReal f = Flux(PetscMin(i, x), PetscMin(j, y), k / 2);
-        sum += f;
-        if (x < 0 || y < 0 || x >= nx || y >= ny) continue;
-        col[n].k = 0, col[n].j = y, col[n].i = x, col[n].c = 0;
-        v[n++] = -f;
-      }
-      col[0] = row;
-      v[0]   = sum;
-      PetscCall(MatSetValuesStencil(c->A, 1, &row, n, col, v, INSERT_VALUES));
-    }
-  PetscCall(MatAssemblyBegin(c->A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(c->A, MAT_FINAL_ASSEMBLY));
+  PetscCall(FivePointsFill(operator, c->da, c->A));
   PetscCall(DMCreateGlobalVector(c->da, &c->b));
   PetscFunctionReturn(0);
 }

@@ -2,6 +2,7 @@ static char help[] = "CG with PC rrb on random checkerboards of 3 x 3 to 60 x 60
                      "Dirichlet sides: it always converges, within 15 iterations, whether the null space is attached to the matrix or not.\n\n"
                      "  -seed s -rounds c -show\n\n";
 
+#include "five_points.h"
 #include "rrb_problem.h"
 
 typedef enum { MEAN_HARMONIC, MEAN_ARITHMETIC, MEAN_GEOMETRIC, MEANS } Mean;
@@ -37,38 +38,14 @@ static PetscReal Coupling(const Board *b, PetscReal p, PetscReal q)
   return b->mean == MEAN_HARMONIC ? 2 * p * q / (p + q) : b->mean == MEAN_ARITHMETIC ? (p + q) / 2 : PetscSqrtReal(p * q);
 }
 
-static PetscErrorCode Fill(const Board *b, DM da, Mat A)
+static PetscReal Edge(const void *ctx, PetscInt i, PetscInt j, int k, PetscBool inside, PetscReal *add)
 {
-  static const PetscInt step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
-  PetscInt              xs, ys, xm, ym;
+  const Board *const b    = (const Board *)ctx;
+  const PetscReal    mine = Coefficient(b, i, j);
 
-  PetscFunctionBeginUser;
-  PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
-  for (PetscInt j = ys; j < ys + ym; ++j)
-    for (PetscInt i = xs; i < xs + xm; ++i) {
-      const PetscReal  mine = Coefficient(b, i, j);
-      const MatStencil row  = {0, j, i, 0};
-      MatStencil       column[5];
-      PetscScalar      v[5], diagonal = 0;
-      PetscInt         n = 0;
-      for (int k = 0; k < 4; ++k) {
-        const PetscInt  p = i + step[k][0], q = j + step[k][1];
-        const PetscBool inside = (PetscBool)(p >= 0 && q >= 0 && p < b->nx && q < b->ny);
-        const PetscReal w      = inside ? Coupling(b, mine, Coefficient(b, p, q)) : b->neumann ? 0 : mine;
-        diagonal += w;
-        if (!inside) continue;
-        column[n].k = column[n].c = 0;
-        column[n].j = q;
-        column[n].i = p;
-        v[n++]      = -w;
-      }
-      column[n] = row;
-      v[n++]    = diagonal;
-      PetscCall(MatSetValuesStencil(A, 1, &row, n, column, v, INSERT_VALUES));
-    }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(0);
+  if (inside) return Coupling(b, mine, Coefficient(b, i + five_points_di[k], j + five_points_dj[k]));
+  *add = b->neumann ? 0 : mine;
+  return 0;
 }
 
 static PetscErrorCode Test(PetscInt seed, PetscBool show, PetscInt *bad)
@@ -88,7 +65,7 @@ static PetscErrorCode Test(PetscInt seed, PetscBool show, PetscInt *bad)
   PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, b.nx, b.ny, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(Fill(&b, da, A));
+  PetscCall(FivePointsFill((FivePoints){Edge, NULL, &b}, da, A));
   PetscCall(DMCreateGlobalVector(da, &f));
   PetscCall(VecDuplicate(f, &u));
   PetscCall(ModelVector(da, seed, f));

@@ -1,6 +1,7 @@
 static char help[] = "PC rrb, Galerkin coarsening: new values keep all choices until iterations grow, the smallest grids with every option, lakes.\n  -parts: the loose parts alone\n\n";
 
 #define _POSIX_C_SOURCE 200809L /* open_memstream() */
+#include "five_points.h"
 #include "rrb_problem.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,38 +36,30 @@ static PetscReal Flux(Kind kind, PetscInt seed, PetscInt i, PetscInt j, PetscInt
   }
 }
 
+typedef struct {
+  Kind     kind;
+  PetscInt seed;
+} Fluxes;
+
+static PetscReal Edge(const void *ctx, PetscInt i, PetscInt j, int k, PetscBool inside, PetscReal *add)
+{
+  const Fluxes *const f = (const Fluxes *)ctx;
+
+  (void)inside, (void)add;
+  return Flux(f->kind, f->seed, PetscMin(i, i + five_points_di[k]), PetscMin(j, j + five_points_dj[k]), k < 2, k > 1);
+}
+
+static PetscReal OneOnLand(const void *ctx, PetscInt i, PetscInt j, PetscReal sum)
+{
+  (void)ctx, (void)i, (void)j;
+  return sum == 0 ? 1 : sum;
+}
+
 static PetscErrorCode Fill(DM da, Kind kind, PetscInt seed, Mat A)
 {
-  static const PetscInt di[4] = {-1, 1, 0, 0}, dj[4] = {0, 0, -1, 1};
-  PetscInt              xs, ys, xm, ym;
+  const Fluxes fluxes = {kind, seed};
 
-  PetscFunctionBeginUser;
-  PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
-  PetscCall(MatZeroEntries(A));
-  for (PetscInt j = ys; j < ys + ym; ++j) {
-    for (PetscInt i = xs; i < xs + xm; ++i) {
-      MatStencil  row = {0, j, i, 0}, col[5];
-      PetscScalar v[5], d = 0;
-      PetscInt    n = 0;
-
-      for (int k = 0; k < 4; ++k) {
-        const PetscReal f = Flux(kind, seed, PetscMin(i, i + di[k]), PetscMin(j, j + dj[k]), di[k] != 0, dj[k] != 0);
-
-        d += f;
-        if (f == 0 || i + di[k] < 0 || j + dj[k] < 0 || i + di[k] >= N || j + dj[k] >= N) continue;
-        col[n].k = col[n].c = 0;
-        col[n].i = i + di[k];
-        col[n].j = j + dj[k];
-        v[n++]   = -f;
-      }
-      col[n] = row;
-      v[n++] = d == 0 ? 1 : d;
-      PetscCall(MatSetValuesStencil(A, 1, &row, n, col, v, INSERT_VALUES));
-    }
-  }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(0);
+  return FivePointsFill((FivePoints){Edge, OneOnLand, &fluxes}, da, A);
 }
 
 static PetscErrorCode Create(DM *da, Mat *A, Vec *x, Vec *y)

@@ -212,7 +212,7 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -snes_vipmg_variant paper -snes_vipmg_cycle f -snes_vipmg_fmg 1 -snes_vipmg_sweeps 1,2 -snes_vipmg_omega 0.5 -snes_vipmg_levels 6 -snes_vipmg_levels_type box -snes_vipmg_coordinates points -snes_vipmg_backend auto -snes_vipmg_monitor 0
+    args: -snes_vipmg_variant klement_oberhuber -snes_vipmg_cycle f -snes_vipmg_fmg 1 -snes_vipmg_sweeps 1,2 -snes_vipmg_omega 0.5 -snes_vipmg_levels 6 -snes_vipmg_levels_type box -snes_vipmg_coordinates points -snes_vipmg_backend auto -snes_vipmg_monitor 0
     args: -tao_vipmg_variant tnnmg -tao_vipmg_cycle f -tao_vipmg_fmg 1 -tao_vipmg_sweeps 1,2 -tao_vipmg_omega 0.5 -tao_vipmg_levels 6 -tao_vipmg_levels_type box -tao_vipmg_coordinates points -tao_vipmg_backend auto -tao_vipmg_monitor 0
     args: -snes_vipgs_strategy row -snes_vipgs_order random -snes_vipgs_omega 0.5 -snes_vipgs_precision auto -snes_vipgs_backend auto -snes_vipgs_acceleration nncg -snes_vipgs_newton 1 -snes_vipgs_sweeps 30 -snes_vipgs_check 3 -snes_vipgs_max_factorizations 8 -snes_vipgs_block 2 -snes_vipgs_mu 0.25 -snes_vipgs_friction cone
     args: -tao_vipgs_strategy row -tao_vipgs_order random -tao_vipgs_omega 0.5 -tao_vipgs_precision auto -tao_vipgs_backend auto -tao_vipgs_acceleration nncg -tao_vipgs_newton 1 -tao_vipgs_sweeps 30 -tao_vipgs_check 3 -tao_vipgs_max_factorizations 8 -tao_vipgs_block 2 -tao_vipgs_mu 0.25 -tao_vipgs_friction cone

@@ -104,6 +104,10 @@ def lcp_solve_batch(
     device = int(A.__dlpack_device__()[0])
     if device not in MEMORY:
         raise ValueError("A is on a device that Tessera does not know: DLPack's kind %d" % device)
+    if len(A.shape) != 3 or A.shape[1] != A.shape[2]:
+        raise ValueError('A has the shape %s: it is to be problems x n x n' % (tuple(A.shape),))
+    if len(q.shape) != 2:
+        raise ValueError('q has the shape %s: it is to be problems x n' % (tuple(q.shape),))
     by_columns = A.swapaxes(1, 2)
     if MEMORY[device] == 0:
         by_columns, q, lower, upper = (a if a is None else _host(a) for a in (by_columns, q, lower, upper))

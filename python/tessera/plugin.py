@@ -10,6 +10,7 @@ import typing
 from typing import Any, Callable, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+CLASSES = {'Tao': 'TAO'}  # of PETSc -> of petsc4py, where the names differ
 
 
 def path() -> str:
@@ -121,6 +122,16 @@ def _object(kind: str, owned: bool) -> 'tuple[Any, Callable[[Any], Any]]':
     return ctypes.c_void_p(), made
 
 
+def handle(kind: str, value: Any) -> Any:
+    """The pointer of an input of this class of PETSc, or NULL for None. PETSc's functions would take any object without
+    a word, and do nothing."""
+    from petsc4py import PETSc
+
+    if value is not None and not isinstance(value, getattr(PETSc, CLASSES.get(kind, kind))):
+        raise TypeError('a PETSc.%s is wanted, and there is a %s' % (kind, type(value).__name__))
+    return None if value is None else ctypes.c_void_p(value.handle)
+
+
 def _output(kind: Any, owned: bool) -> 'tuple[Any, Callable[[Any], Any]]':
     """What C writes an output to, and what is made of it."""
     if isinstance(kind, str):
@@ -148,16 +159,12 @@ def call(function: str, *inputs: Any, out: Sequence[Any] = ()) -> Any:
     function
         its name in C
     inputs
-        objects of petsc4py, None for NULL, text, or what ctypes takes
+        what `handle()` makes of objects, None for NULL, text, or what ctypes takes
     out
         the kinds of what it writes behind its inputs: a type of ctypes, ``bool``, ``str``, an enumeration, a NamedTuple, the
         name of a class of PETSc; ``list`` for arrays, whose length is the first output, which is not returned then
     """
-    arguments = []
-    for value in inputs:
-        if hasattr(value, 'handle'):
-            value = ctypes.c_void_p(value.handle)
-        arguments.append(value.encode() if isinstance(value, str) else value)
+    arguments = [value.encode() if isinstance(value, str) else value for value in inputs]
     outputs = [_output(kind, 'Create' in function) for kind in out]
     _check(getattr(_library, function)(*arguments, *[ctypes.byref(c) for c, _ in outputs]))
     results = [value(c) for c, value in outputs]

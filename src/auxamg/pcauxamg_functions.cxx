@@ -19,8 +19,7 @@
    The tree takes fewer iterations and less time. `PC_AUXAMG_AGGREGATION` is the method of Wang, Hu, Cohen and Xu
    (2013): cells of one size over the bounding box, the nodes of a cell as an aggregate, piecewise constant
    interpolation, block Gauss-Seidel on the mesh and Gauss-Seidel on the grids by colors, and the K-cycle.
-   `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are those of the tree. The option value `paper` is the former
-   name of `aggregation`, and deprecated.
+   `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are those of the tree.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetVariant()`, `PCAuxAMGSetSmoother()`, `PCAuxAMGSetCycle()`, `PCAuxAMGSetCellSize()`
 @*/

@@ -7,8 +7,8 @@ using tessera::Option;
 using O = tessera::AuxAMGOptions;
 
 static const Option rows[] = {
-  Option::Enum<&O::variant>("-pc_auxamg_variant", "PCAuxAMGSetVariant", "Kind of the auxiliary grids", PCAuxAMGVariants)
-    .Renamed("paper", "aggregation"),
+  Option::Enum<&O::variant>("-pc_auxamg_variant", "PCAuxAMGSetVariant", "Kind of the auxiliary grids",
+                            PCAuxAMGVariants),
   Option::Int<&O::levels>("-pc_auxamg_levels", "PCAuxAMGSetLevels",
                           "Maximum number of grids, the mesh included (0 for no limit)", 0, PETSC_INFINITY,
                           "PC auxamg: grids (-pc_auxamg_levels) must be 0 (automatic) or more, it is %s"),

@@ -51,8 +51,8 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   PetscCall(PCAuxAMGGetInfo(pc, &info));
   PetscCall(PCAuxAMGGetChoice(pc, &c));
   PetscCall(PetscViewerASCIIPrintf(
-    viewer, "  coordinates: %" PetscInt_FMT " dimensions, from %s; %" PetscInt_FMT " unknown%s per node\n", c.dimension,
-    c.coordinates, c.block, c.block > 1 ? "s" : ""));
+    viewer, "  coordinates: %" PetscInt_FMT " dimension%s, from %s; %" PetscInt_FMT " unknown%s per node\n",
+    c.dimension, c.dimension > 1 ? "s" : "", c.coordinates, c.block, c.block > 1 ? "s" : ""));
   if (c.stretch[1] != 1 || c.stretch[2] != 1) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  stretched by the couplings: 1 : %.3g", (double)c.stretch[1]));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));

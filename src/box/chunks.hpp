@@ -84,50 +84,6 @@ template <class Kernel> void for_chunks_along(const Exec &exec, const Layout3 &l
   if (!b.empty()) forall(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
 }
 
-// The kernel of for_nodes() at the nodes with (i + j + k) % 2 == colour.
-template <class Kernel> struct OnColour {
-  Layout3 layout;
-  Rows    rows;
-  int     colour, lo, hi;
-  Kernel  kernel;
-  template <int P> HD void run(int t, int j, int k) const
-  {
-    const int i = 2 * t + P;
-    if (i >= lo && i < hi) kernel.template at<P>(t, layout.row(j, k) + t, j, k);
-  }
-  HD void operator()(int t, int r) const
-  {
-    int j, k;
-    rows.get(r, j, k);
-    if ((colour + j + k) & 1) run<1>(t, j, k);
-    else run<0>(t, j, k);
-  }
-};
-// A half row of the colour, a loop without a test.
-template <class Kernel> struct OnColourRows {
-  OnColour<Kernel> on;
-  HD void          operator()(int, int r) const
-  {
-#ifndef __CUDA_ARCH__
-    int j, k;
-    on.rows.get(r, j, k);
-    const int p = (on.colour + j + k) & 1, t0 = half_begin(on.lo, p), t1 = half_begin(on.hi, p);
-    if (p) half_row<1>(on.layout, j, k, t0, t1, on.kernel);
-    else half_row<0>(on.layout, j, k, t0, t1, on.kernel);
-#else
-    (void)r;
-#endif
-  }
-};
-template <class Kernel>
-void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
-{
-  if (b.empty()) return;
-  const OnColour<Kernel> on{l, all_rows(b), colour, b.lo[0], b.hi[0], kernel};
-  if (chunk_of(exec) > 1) return forall(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel>{on});
-  forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
-}
-
 // The sum of kernel.at<P>(t, o) at the places [t0, t1) of a half row, on the host.
 template <int P, class Kernel>
 TESSERA_ALONE double sum_at_places(ptrdiff_t o, int t0, int t1, const Kernel &kernel)
@@ -139,47 +95,66 @@ TESSERA_ALONE double sum_at_places(ptrdiff_t o, int t0, int t1, const Kernel &ke
   return sum;
 }
 
-// The same over the nodes of a colour.
-template <class Kernel> struct SumOnColour {
+// The nodes with (i + j + k) % 2 == colour, one at a time: the kernel of for_nodes(), or with SUMS kernel.at<P>(t, o),
+// a number of each.
+template <class Kernel, bool SUMS> struct OnColour {
+  using Result = std::conditional_t<SUMS, double, void>;
   Layout3 layout;
   Rows    rows;
   int     colour, lo, hi;
   Kernel  kernel;
-  template <int P> HD double run(int t, int j, int k) const
+  template <int P> HD Result run(int t, int j, int k) const
   {
-    const int i = 2 * t + P;
-    return i >= lo && i < hi ? kernel.template at<P>(t, layout.row(j, k) + t) : 0;
+    const int  i = 2 * t + P;
+    const bool inside = i >= lo && i < hi;
+    if constexpr (SUMS) return inside ? kernel.template at<P>(t, layout.row(j, k) + t) : 0;
+    else if (inside) kernel.template at<P>(t, layout.row(j, k) + t, j, k);
   }
-  HD double operator()(int t, int r) const
+  HD Result operator()(int t, int r) const
   {
     int j, k;
     rows.get(r, j, k);
-    return (colour + j + k) & 1 ? run<1>(t, j, k) : run<0>(t, j, k);
+    if ((colour + j + k) & 1) return run<1>(t, j, k);
+    return run<0>(t, j, k);
   }
 };
-// A half row of the colour, a loop without a test.
-template <class Kernel> struct SumOnColourRows {
-  SumOnColour<Kernel> on;
-  HD double           operator()(int, int r) const
+// The same on the host: a half row of the colour is a loop without a test.
+template <class Kernel, bool SUMS> struct OnColourRows {
+  OnColour<Kernel, SUMS> on;
+  template <int P> typename OnColour<Kernel, SUMS>::Result run(int j, int k) const
+  {
+    const int t0 = half_begin(on.lo, P), t1 = half_begin(on.hi, P);
+    if constexpr (SUMS) return sum_at_places<P>(on.layout.row(j, k), t0, t1, on.kernel);
+    else half_row<P>(on.layout, j, k, t0, t1, on.kernel);
+  }
+  HD typename OnColour<Kernel, SUMS>::Result operator()(int, int r) const
   {
 #ifndef __CUDA_ARCH__
     int j, k;
     on.rows.get(r, j, k);
-    const int       p = (on.colour + j + k) & 1, t0 = half_begin(on.lo, p), t1 = half_begin(on.hi, p);
-    const ptrdiff_t o = on.layout.row(j, k);
-    return p ? sum_at_places<1>(o, t0, t1, on.kernel) : sum_at_places<0>(o, t0, t1, on.kernel);
+    if ((on.colour + j + k) & 1) return run<1>(j, k);
+    return run<0>(j, k);
 #else
-    return (double)r;
+    (void)r;
+    if constexpr (SUMS) return 0;
 #endif
   }
 };
+template <class Kernel>
+void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+{
+  if (b.empty()) return;
+  const OnColour<Kernel, false> on{l, all_rows(b), colour, b.lo[0], b.hi[0], kernel};
+  if (chunk_of(exec) > 1) return forall(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel, false>{on});
+  forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
+}
 template <class Kernel>
 double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
 {
   const Rows rows = all_rows(b);
   const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
-  const SumOnColour<Kernel> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
-  if (chunk_of(exec) > 1) return forall_sum(exec, {0, b.empty() ? 0 : 1, 0, box.y1}, SumOnColourRows<Kernel>{on});
+  const OnColour<Kernel, true> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
+  if (chunk_of(exec) > 1) return forall_sum(exec, {0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on});
   return forall_sum(exec, box, on);
 }
 

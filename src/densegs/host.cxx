@@ -3,6 +3,7 @@
 // of a row are taken in the order of the columns whatever the threads do, so all strategies but row and relaxed give
 // the same bits.
 #include "densegs/host_panel.hpp"
+#include "exec/random.hpp"
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -371,13 +372,8 @@ void sequence(const Panels &m, Order order, int number, Sequence &s)
     std::reverse(s.outer.begin(), s.outer.end());
     std::reverse(s.inner.begin(), s.inner.end());
   } else if (order == Order::random) { // the same in every run: Fisher and Yates with splitmix64
-    uint64_t state = 0x9e3779b97f4a7c15u * (uint64_t)(number + 1);
-    auto     below = [&state](size_t n) {
-      uint64_t z = state += 0x9e3779b97f4a7c15u;
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-      return (size_t)((z ^ (z >> 31)) % n);
-    };
+    uint64_t state = golden_ratio * (uint64_t)(number + 1);
+    auto     below = [&state](size_t n) { return (size_t)(mix(state += golden_ratio) % n); };
     for (size_t i = s.outer.size(); i > 1; --i) std::swap(s.outer[i - 1], s.outer[below(i)]);
     for (size_t i = s.inner.size(); i > 1; --i) std::swap(s.inner[i - 1], s.inner[below(i)]);
   }

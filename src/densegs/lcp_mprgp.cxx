@@ -26,7 +26,7 @@ struct Iterate {
   const size_t        n;
   std::vector<double> x, g, f, c, d, ad, zero;
   Problem             linear; // products without q
-  double              largest = 0, step = 0; // |A|, and the length of steps of the projected gradient
+  double              largest = 0, step = 0; // |A|, and the length of steps along the projected gradient
   double              best = HUGE_VAL;       // natural residual
   StallCounter                stalls;
 
@@ -41,7 +41,8 @@ struct Iterate {
     multiply(linear, v.data(), out.data());
     ++report.sweeps;
   }
-  void split() // the free and the chopped gradient
+  // Splits the gradient into its free and its chopped part.
+  void split()
   {
     for (size_t i = 0; i < n; ++i) {
       const bool low = x[i] <= p.lower[i], high = x[i] >= p.upper[i];
@@ -49,9 +50,10 @@ struct Iterate {
       c[i] = low && high ? 0 : low ? std::min(g[i], 0.) : high ? std::max(g[i], 0.) : 0;
     }
   }
-  // No gradient is left: an answer, or rounding has lost it.
+  // Is nothing left of the gradient? Then x is the answer, or rounding has lost the rest.
   bool   flat() const { return dot(f, f) == 0 && dot(c, c) == 0; }
-  double feasible(const std::vector<double> &v) const // the largest a with x - a v within the bounds
+  // The largest a for which x - a v is within the bounds
+  double feasible(const std::vector<double> &v) const
   {
     double a = HUGE_VAL;
     for (size_t i = 0; i < n; ++i) {
@@ -60,7 +62,7 @@ struct Iterate {
     }
     return a;
   }
-  // |A| by steps of the power method; an estimate from below, hence the margin.
+  // Estimates |A| by steps of the power method. They approach it from below, hence the margin in `step`.
   void estimate()
   {
     for (size_t i = 0; i < n; ++i) d[i] = 1 + 0.1 * std::sin((double)i);
@@ -74,7 +76,8 @@ struct Iterate {
     }
     step = 1 / (1.05 * largest + 1e-300);
   }
-  // How good x is, and its gradient without the rounding of the updates; anything but iterating ends the solve.
+  // Measures how good x is and computes its gradient anew, without the rounding of the updates. Any other result than
+  // `iterating` ends the solve.
   Reason look(bool first, bool was_flat, const Monitor &monitor)
   {
     std::vector<double> w(n);
@@ -95,7 +98,7 @@ struct Iterate {
     if (first || was_flat) d = f;
     return was_flat && flat() ? Reason::stalled : Reason::iterating; // stalled: nothing to go on with
   }
-  // The free gradient as far as a step keeps the bounds, times the free gradient
+  // The inner product of the free gradient with its reduced one: what of it a step along it can do within the bounds.
   double reduced() const
   {
     double s = 0;
@@ -119,7 +122,7 @@ struct Iterate {
       g[i] -= a * ad[i];
     }
   }
-  // To the bounds, `limit` along d, and on along the projected gradient
+  // The expansion step: along d as far as the bounds allow, which is `limit`, and on along the projected gradient.
   void expand(double limit)
   {
     move(limit, d);
@@ -132,7 +135,7 @@ struct Iterate {
     split();
     d = f;
   }
-  // A step on the free unknowns
+  // A step of conjugate gradients on the free unknowns; an expansion step where that would pass a bound.
   Reason conjugate()
   {
     product(d, ad);
@@ -149,7 +152,7 @@ struct Iterate {
     for (size_t i = 0; i < n; ++i) d[i] = f[i] - beta * d[i];
     return Reason::iterating;
   }
-  // Unknowns leave their bounds.
+  // The proportioning step: along the chopped gradient, by which unknowns leave their bounds.
   Reason proportioning()
   {
     product(c, ad);

@@ -14,7 +14,8 @@ template <class T> __device__ inline double (&joint_of(T (&)[columns], double (&
 // A block's tiles on their way through the registers, and the sums that they add to. Its functions are parts of the
 // kernel: all of it has to stay in registers. EACH: blocks on a processor.
 template <class T, int EACH, bool PASSING> struct Tiles {
-  // Else there is no room for the product with an inverse, which is double.
+  // Is the product with an inverse used? Two blocks on a processor have registers for it in double precision alone,
+  // where it takes the place of a tile: an inverse is double.
   static constexpr bool joins = EACH == 1 || sizeof(T) == sizeof(double);
   static constexpr int  depth = EACH == 1 ? 3 : 1, ahead = EACH == 1 ? 0 : 1;
   const int  t = (int)threadIdx.x, me = (int)blockIdx.x;
@@ -30,14 +31,14 @@ template <class T, int EACH, bool PASSING> struct Tiles {
     alternate(job.kind == Order::symmetric), report(job.history + job.sweeps)
   {
   }
-  // The tile of the panel that comes just before this one in sweep k
+  // The tile of the panel that comes just before this one in sweep k; nullptr where there is none or it is not used.
   __device__ __forceinline__ const T *before(const Job<T> &job, int k) const
   {
     const bool back = job.backward(k);
     if (!joins || !job.flags.ahead || me == (back ? job.count - 1 : 0)) return nullptr;
     return job.tile(me, back ? me + 1 : me - 1);
   }
-  // The first tiles of the positions [from, to) of sweep k are sent for.
+  // Begins to read the first tiles of the positions [from, to) of sweep k.
   __device__ __forceinline__ void send_for(const Job<T> &job, int k, int from, int to)
   {
     const bool back = job.backward(k);
@@ -46,8 +47,8 @@ template <class T, int EACH, bool PASSING> struct Tiles {
     for (int d = 0; d < depth; ++d)
       if (from + d < to) fetch<PASSING>(job.tile(me, back ? job.count - 1 - from - d : from + d), tile[d]);
   }
-  // From memory to the second-level cache: what is needed `ahead` positions after position `at` of sweep k, or of the
-  // next one.
+  // Brings what is needed `ahead` positions after position `at` of sweep k, or of the next sweep, from memory to the
+  // second-level cache.
   __device__ __forceinline__ void prefetch(const Job<T> &job, int k, int at) const
   {
     int  s = at + ahead;
@@ -65,7 +66,8 @@ template <class T, int EACH, bool PASSING> struct Tiles {
     if (t * 128 < (int)(height * height * (inverse ? sizeof(double) : sizeof(T))))
       asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
   }
-  // All of them are multiplied, each with its x, while others follow them. false: waited in vain.
+  // Multiplies the tiles of the positions [from, to), each with its x, while the next ones are being read. Returns
+  // false where an x did not come.
   __device__ __forceinline__ bool multiply(const Job<T> &job, Shared &sh, int k, int from, int to, bool twice)
   {
     const bool  back = job.backward(k);
@@ -86,7 +88,7 @@ template <class T, int EACH, bool PASSING> struct Tiles {
       }
     return true;
   }
-  // What the x that came last adds, where the product with an inverse has taken its place.
+  // Adds what the x that came last contributes to the sums, where the product with an inverse has stood for it.
   __device__ __forceinline__ void add_adjacent(const Job<T> &job, const Shared &sh, int k)
   {
     T adjacent[columns];
@@ -97,7 +99,7 @@ template <class T, int EACH, bool PASSING> struct Tiles {
   }
 };
 
-// What a thread has of its row before the last x comes.
+// What a thread knows of its row before the last x comes.
 struct Row {
   int    turn, row;
   double scale, known, low, high;
@@ -115,7 +117,7 @@ struct Row {
     is_low  = sh.status.low >> row & 1;
     is_high = sh.status.high >> row & 1;
   }
-  // The sums over other panels, in the order of the sweep.
+  // Adds up the threads' sums over other panels and leaves the row's in shared memory, in the order of the sweep.
   __device__ __forceinline__ void sum(Shared &sh, double now) const
   {
     const double s = sum_of_row(now);
@@ -137,7 +139,8 @@ struct Row {
   }
 };
 
-// x of rows that are solved one after the other, as some are not where they were. All threads.
+// Solves the rows one after the other, as some of them are no longer at the bound, or between the bounds, where they
+// were. All threads call it.
 template <bool BOUNDS> __device__ __forceinline__ void publish_rows(Shared &sh, double *x, Slot *slots, Count sweep)
 {
   const int t = (int)threadIdx.x;
@@ -201,7 +204,7 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
     if (joined && EACH == 1) fetch<PASSING>(before, joint);
     if (!tiles.multiply(job, sh, k, 0, position - joined, alternate)) return give_up(job, me);
     if (joined && EACH > 1) fetch<PASSING>(before, joint);
-    // The solve, as solve() does it; all but what the last x adds before that is there
+    // The rows are solved as solve() does it. All but what the last x adds is computed before that x is there.
     double v = 0;
     row.sum(sh, tiles.now);
     __syncthreads();

@@ -57,13 +57,72 @@ template <class T> struct CopyValues {
   T       *to;
   HD void  operator()(int p) const { to[p] = from[p]; }
 };
+template <class T> struct SetValues {
+  T      *to, value;
+  HD void operator()(int p) const { to[p] = value; }
+};
+// to[p] = p
+struct Enumerate {
+  int    *to;
+  HD void operator()(int p) const { to[p] = p; }
+};
+template <class T, class Index = int> struct GatherValues {
+  const Index *list;
+  const T     *from;
+  T           *to;
+  HD void      operator()(int p) const { to[p] = from[list[p]]; }
+};
+template <class T, class Index = int> struct ScatterValues {
+  const Index *list;
+  const T     *from;
+  T           *to;
+  HD void      operator()(int p) const { to[list[p]] = from[p]; }
+};
+// Of keys in order: where others begin than the one before.
+template <class T> struct FirstOfRun {
+  const T       *key;
+  unsigned char *flag;
+  HD void        operator()(int p) const { flag[p] = !p || key[p] != key[p - 1]; }
+};
 
-// to[p] = value[from[p]]
-template <class V> struct TakeValues {
-  const int *from;
-  const V   *value;
-  V         *to;
-  HD void    operator()(int p) const { to[p] = value[from[p]]; }
+template <class T> struct DotProduct {
+  const T  *x, *y;
+  HD double operator()(int p) const { return (double)x[p] * y[p]; }
+};
+// y = s x + t y; with t = 0 the old y does not matter.
+template <class T> struct Combine {
+  T        s;
+  const T *x;
+  T        t, *y;
+  HD void  operator()(int p) const { y[p] = t == 0 ? s * x[p] : s * x[p] + t * y[p]; }
+};
+
+// What a row's product (A p)_k is for, as each_row() of a level takes it: q = A p;
+template <class T> struct KeepProduct {
+  T      *q;
+  HD void operator()(ptrdiff_t k, T product) const { q[k] = product; }
+};
+// q = A p with the sum p'q;
+struct ProductAndDot {
+  const double *p;
+  double       *q;
+  HD double     operator()(ptrdiff_t k, double product) const
+  {
+    q[k] = product;
+    return p[k] * product;
+  }
+};
+// and q = A p of the unknowns that are free, zero in the others, with the sum p'q.
+struct FreeProduct {
+  const double        *p;
+  const unsigned char *free;
+  double              *q;
+  HD double            operator()(ptrdiff_t k, double product) const
+  {
+    const double v = free[k] ? product : 0;
+    q[k] = v;
+    return p[k] * v;
+  }
 };
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)

@@ -1,5 +1,5 @@
-// Values of nodes that other processes own: a vector is its own nodes' values and, behind them, those of the ghost
-// nodes.
+// Exchanges the values of ghost nodes, which other processes own. A vector has the values of the process's own nodes
+// and, behind them, those of its ghost nodes.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/comm.hpp"
@@ -13,13 +13,13 @@ public:
   Exchange() = default;
   // Ghost node g is node index[g] of process owner[g]. Collective.
   Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner, const std::vector<int> &index);
-  // The own nodes have new numbers.
+  // Own node p is number[p] from here on.
   void renumber(const Buffer<int> &number);
-  // v[own..] = the values of their owners, `width` of each node.
+  // Sets the ghost values of v, `width` numbers of each node, to those of their owners. Collective, as add_back() is.
   template <class T> void forward(T *v, int width);
-  // v of own nodes += what the others have for them as ghosts, process after process.
+  // Adds to the values of own nodes what other processes have for them as ghosts, process after process.
   template <class T> void add_back(T *v, int width);
-  // Messages' memory goes back until the next ones.
+  // Frees the memory of messages, which the next exchange allocates anew.
   void release()
   {
     send_ = receive_ = std::vector<char>();
@@ -43,7 +43,8 @@ private:
   Comm                     comm_;
   int                      own_ = 0, ghosts_ = 0;
   std::vector<Peer>        peers_;
-  Buffer<int>              list_, places_; // nodes to send; ghost nodes in the order they come in
+  Buffer<int>              list_;   // own nodes in the order in which they are sent
+  Buffer<int>              places_; // ghost nodes in the order in which they come in
   std::vector<char>        send_, receive_;
   Buffer<double>           device_;
   std::vector<MPI_Request> requests_;

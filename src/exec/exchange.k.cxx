@@ -9,6 +9,7 @@ namespace tessera {
 
 namespace {
 
+// GatherNodes<T> the other way.
 template <class T> struct Unpack {
   const int *list;
   const T   *from;
@@ -59,11 +60,11 @@ void Exchange::renumber(const Buffer<int> &number)
   if (peers_.empty()) return;
   Buffer<int> list;
   list.resize_unset(list_.extent());
-  for_each(exec_, (int)list.size(), TakeValues<int>{list_.data(), number.data(), list.data()});
+  for_each(exec_, (int)list.size(), GatherValues<int>{list_.data(), number.data(), list.data()});
   list_ = std::move(list);
 }
 
-// back: from ghosts to those that own the nodes
+// Values go from owners to ghosts, or with `back` from ghosts to those that own the nodes.
 template <class T> void Exchange::pass(T *v, int width, bool back)
 {
   if (peers_.empty()) return;
@@ -78,7 +79,7 @@ template <class T> void Exchange::pass(T *v, int width, bool back)
     for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, (T *)device_.data(), width});
     if (out) device::copy_to_host(send, device_.data(), out * sizeof(T));
   } else for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, send, width});
-  // bytes would be more than an int counts sooner
+  // Messages count numbers: their bytes would leave the range of an int sooner.
   const MPI_Datatype type = sizeof(T) == 8 ? MPI_DOUBLE : sizeof(T) == 4 ? MPI_FLOAT : MPI_BYTE;
   requests_.clear();
   for (const Peer &p : peers_) {
@@ -101,7 +102,7 @@ template <class T> void Exchange::pass(T *v, int width, bool back)
     got = (const T *)device_.data();
   }
   if (!back) return for_each(exec_, (int)in, Unpack<T>{to.data(), got, v, width});
-  // several may have the same node
+  // One process after the other, as several may have the same node as a ghost.
   for (const Peer &p : peers_)
     for_each(exec_, p.sends * width, Add<T>{to.data() + p.send, got + (size_t)p.send * width, v, width});
 }

@@ -65,11 +65,6 @@ template <class K> void merge(std::vector<int> begins, int same, Buffer<K> &keys
   }
 }
 
-struct Number {
-  int    *values;
-  HD void operator()(int p) const { values[p] = p; }
-};
-
 struct Mark {
   const unsigned char *flags;
   int                 *counts;
@@ -127,7 +122,7 @@ void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, B
 {
   if (values.empty()) {
     values.resize_unset(Extent{(size_t)n, exec.space});
-    for_each(exec, n, Number{values.data()});
+    for_each(exec, n, Enumerate{values.data()});
   }
   Buffer<Key> other_keys;
   Buffer<int> other_values;

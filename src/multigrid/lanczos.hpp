@@ -64,10 +64,6 @@ template <class T> struct Norm2 {
   const T  *v, *inverse;
   HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
 };
-template <class T> struct Product {
-  const T  *v, *z;
-  HD double operator()(int p) const { return (double)v[p] * z[p]; }
-};
 
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
 constexpr int lanczos_steps = 8, lanczos_scalars = 2 * lanczos_steps;
@@ -98,7 +94,7 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     T *const z = level.work.x.data();
     for_each(level.exec, level.unknowns(), FirstZero<T, T>{v, level.inverse.data(), z, T(1)});
     if constexpr (HasBlocks<Level>::value) level.blocks.add(level, v, T(1), z, (T *)nullptr, T(0));
-    sum_each(level.exec, level.unknowns(), Product<T>{v, z}, norm2);
+    sum_each(level.exec, level.unknowns(), DotProduct<T>{v, z}, norm2);
   };
   each(0, [&](Level &level, double *s) {
     T *const x = at(level, v);

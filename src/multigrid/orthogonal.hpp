@@ -6,10 +6,6 @@
 
 namespace tessera::multigrid {
 
-template <class T> struct DotProduct {
-  const T  *x, *y;
-  HD double operator()(int p) const { return (double)x[p] * y[p]; }
-};
 // p_k = x - sum_j (x, A p_j) / (p_j, A p_j) p_j, j < k
 template <class T> struct Orthogonalize {
   const T      *x, *before;

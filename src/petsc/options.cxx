@@ -88,28 +88,6 @@ static PetscErrorCode Store(PetscObject object, const Option &o, void *options, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Where the option says a choice by its former name, the database says its name from here on, so that the warning
-// comes once.
-static PetscErrorCode RenameChoice(CompatOptionItems items, PetscObject object, const Option &o, const char *key)
-{
-  char      given[64], name[PETSC_MAX_OPTION_NAME];
-  PetscBool set, former = PETSC_FALSE, quiet = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  PetscCall(PetscOptionsGetString(items->options, items->prefix, key, given, sizeof(given), &set));
-  if (set) PetscCall(PetscStrcasecmp(given, o.former, &former));
-  if (!former) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscSNPrintf(name, sizeof(name), "-%s%s", items->prefix ? items->prefix : "", key + 1));
-  PetscCall(PetscOptionsSetValue(items->options, name, o.choice));
-  PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-options_suppress_deprecated_warnings", &quiet, nullptr));
-  if (!quiet)
-    PetscCall(PetscPrintf(PetscObjectComm(object),
-                          "** PETSc DEPRECATION WARNING ** : %s %s is the former name of %s %s, and will be removed in "
-                          "a future release. (Silence this warning with -options_suppress_deprecated_warnings)\n",
-                          name, o.former, name, o.choice));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // PETSc reads as many numbers as are wanted and drops the others: how many there are.
 static PetscErrorCode CheckCount(CompatOptionItems items, PetscObject object, const Option &o, const char *key)
 {
@@ -155,7 +133,6 @@ static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject ob
     break;
   case Kind::choice:
     memcpy(&value.choice, now, sizeof(value.choice));
-    if (o.former) PetscCall(RenameChoice(PetscOptionsObject, object, o, key));
     PetscCall(PetscOptionsEnum(key, o.help, setter, o.names, value.choice, &value.choice, &set));
     break;
   case Kind::pair:

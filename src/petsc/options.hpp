@@ -129,7 +129,6 @@ struct Option {
   bool               between = false;   // least and most are excluded
   const char *const *names   = nullptr; // of an enumeration, as PetscOptionsEnum() takes them
   const char        *two     = nullptr; // what the numbers of a pair, or of sizes, are called
-  const char        *former = nullptr, *choice = nullptr; // a choice's former name, which is deprecated, and its name
 
   template <auto member> static Option Int(const char *key, const char *setter, const char *help, PetscReal min,
                                            PetscReal max, const char *outside)
@@ -158,14 +157,6 @@ struct Option {
   {
     Option row = Row<member>(Kind::choice, key, setter, help);
     row.names  = names;
-    return row;
-  }
-  // The same row, whose choice was called `from`
-  Option Renamed(const char *from, const char *to) const
-  {
-    Option row = *this;
-    row.former = from;
-    row.choice = to;
     return row;
   }
   // Two numbers, both of the range or both 0

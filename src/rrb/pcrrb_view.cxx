@@ -143,8 +143,8 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
       viewer, "%" PetscInt_FMT " algebraic levels below the finest grid's Schur complement\n", c.algebraic));
   else
     PetscCall(PetscViewerASCIIPrintf(
-      viewer, "%" PetscInt_FMT " levels on %" PetscInt_FMT " grids, the last %" PetscInt_FMT " nodes solved exactly\n",
-      c.levels, info.grids, info.exact));
+      viewer, "%" PetscInt_FMT " levels on %" PetscInt_FMT " grid%s, the last %" PetscInt_FMT " nodes solved exactly\n",
+      c.levels, info.grids, info.grids > 1 ? "s" : "", info.exact));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   if (r->matrix.from()) PetscCall(PetscViewerASCIIPrintf(viewer, "  grid by the %s\n", r->matrix.from()));
   if (c.coarsening == PC_RRB_COARSENING_GALERKIN) PetscCall(ViewGalerkin(r, c, viewer));
@@ -154,9 +154,9 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
                                      PCRRBLumps[r->options.lump]));
   PetscCall(ViewCycle(pc, c, info.grids, viewer));
   const bool on_device = info.backend == TESSERA_BACKEND_CUDA;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n",
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %" PetscInt_FMT " grid%s stored by quarters\n",
                                    TesseraPrecisions[info.precision], on_device ? " on the CUDA device" : "",
-                                   c.quarters));
+                                   c.quarters, c.quarters == 1 ? "" : "s"));
   if (on_device && f.processes() > 1)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n",
                                      r->plan.total              ? "directly into each other's memory"

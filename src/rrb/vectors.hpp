@@ -2,6 +2,7 @@
 #pragma once
 #include "exec/pack.hpp"
 #include "multigrid/acceleration.hpp"
+#include "rrb/random.hpp"
 #include "rrb/rrb.hpp"
 #include <algorithm>
 #include <cmath>
@@ -129,11 +130,9 @@ template <class T> struct RandomKernel {
   uint64_t  stream;
   HD void   operator()(int X, int Y) const
   {
-    uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u +
-                 (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu + stream * 0x165667b19e3779f9u;
-    h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
-    h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
-    v[X * sx + Y * sy] = (T)((double)((h ^ (h >> 32)) >> 11) * 0x1p-53 - 0.5);
+    const uint64_t key = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u +
+                         (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu + stream * 0x165667b19e3779f9u;
+    v[X * sx + Y * sy] = (T)(random_fraction(key) - 0.5);
   }
 };
 template <class T> void fill_random(const Exec &exec, const Grid &grid, int mask, uint64_t stream, const View<T> &v)

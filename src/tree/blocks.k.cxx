@@ -98,10 +98,6 @@ template <class T> struct FindEntries {
           if (column[first + q] == j[e] * bs + m) mine[q] = (e * bs + k) * bs + m;
   }
 };
-struct Unknown {
-  int    *from;
-  HD void operator()(int k) const { from[k] = -1; }
-};
 // Rows of own unknowns to messages of one length, and those of mates from them.
 struct PackStrongRow {
   const int    *needed, *block, *place, *begin, *at;
@@ -348,7 +344,7 @@ template <class T> CouplingLists NumericSetup<T>::strong_couplings(Level<T> &lev
   CouplingLists lists;
   for (Buffer<int> *of : {&from, &to}) {
     Buffer<int> place = make_unset<int>((size_t)n);
-    for_each(exec_, n, TakeValues<int>{of->data(), ends.before.data(), place.data()});
+    for_each(exec_, n, GatherValues<int>{of->data(), ends.before.data(), place.data()});
     *of = std::move(place);
   }
   lists.unknown  = listed(ends.place);
@@ -396,7 +392,7 @@ template <class T> std::vector<char> NumericSetup<T>::meet_others(Level<T> &leve
                  of = make_unset<double>((size_t)all);
   for_each(exec_, (int)from.size(), MarkMeeting{from.data(), to.data(), unknown.data(), unknowns, marks.data()});
   level.exchange.add_back(marks.data(), level.bs);
-  for_each(exec_, all, TakeValues<double>{unknown.data(), marks.data(), of.data()});
+  for_each(exec_, all, GatherValues<double>{unknown.data(), marks.data(), of.data()});
   std::vector<char> met;
   for (double m : listed(of)) met.push_back(m > 0);
   std::fill(met.begin() + (ptrdiff_t)lists.own, met.end(), (char)1);
@@ -443,7 +439,7 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
   const Buffer<int> columns = copy_to(exec_.space, lists.column);
   b.from  = make_unset<int>((size_t)entries);
   b.extra = make_unset<T>((size_t)entries);
-  for_each(exec_, entries, Unknown{b.from.data()});
+  for_each(exec_, entries, SetValues<int>{b.from.data(), -1});
   for_each(exec_, (int)b.row.size(),
            FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),
                           b.at.data(), columns.data(), level.bs, b.from.data()});

@@ -39,11 +39,6 @@ template <int D> struct Corners {
       key[(leaf << D) + c] = interleave<D>(move<D>(x, c, 1u << (depth(D) - level[leaf])));
   }
 };
-struct FirstOfRun {
-  const Key     *key;
-  unsigned char *flag;
-  HD void        operator()(int p) const { flag[p] = !p || key[p] != key[p - 1]; }
-};
 
 // A vertex v at a corner of a leaf of level l hangs if it lies on an edge or face of a leaf of level l - 1 that does
 // not have it as a corner; the balance allows no larger difference.
@@ -287,7 +282,7 @@ std::vector<Cells> cells_of(const Exec &exec, const Tree &tree, int k, int trees
     for_each(exec, n, Corners<D>{c.start.data(), c.level.data(), w.key.data()});
     sort_keys(exec, corners, vertex_bits(D), D * (depth(D) - tree.finest), w.key, w.corner);
     w.flag.resize_unset(extent((size_t)corners));
-    for_each(exec, corners, FirstOfRun{w.key.data(), w.flag.data()});
+    for_each(exec, corners, FirstOfRun<Key>{w.key.data(), w.flag.data()});
     count_flags(exec, corners, w.flag, w.counts);
   }
   size = sizes();
@@ -353,7 +348,7 @@ int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> 
   select(exec, cells.vertices, used, from);
   const int n = (int)from.size();
   key.resize_unset(Extent{(size_t)n, exec.space});
-  for_each(exec, n, TakeValues<Key>{from.data(), cells.key.data(), key.data()});
+  for_each(exec, n, GatherValues<Key>{from.data(), cells.key.data(), key.data()});
   // of finest cells at corners of leaves
   sort_keys(exec, n, cells.dim * depth(cells.dim), cells.dim * std::max(depth(cells.dim) - cells.finest - 1, 0), key,
             order);

@@ -2,6 +2,7 @@
 #include "tree/hierarchy.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
+#include "exec/random.hpp"
 #include "multigrid/acceleration.hpp"
 #include "multigrid/lanczos.hpp"
 
@@ -9,7 +10,8 @@ namespace tessera::tree {
 
 namespace {
 
-// Numbers in [-1, 1] that depend on the unknown alone
+// Numbers in [-1, 1] that depend on the unknown alone. They are not those of exec/random.hpp: the weights of the
+// AMLI-cycle rest on them.
 template <class T> struct Scattered {
   const Key *start; // of nodes, or nullptr: their numbers
   const T   *inverse;
@@ -17,19 +19,16 @@ template <class T> struct Scattered {
   T         *x;
   HD void    operator()(int p) const
   {
-    uint64_t k = ((start ? start[p / bs] : (uint64_t)(p / bs)) * 8 + (uint64_t)(p % bs) + 1) * 0x9e3779b97f4a7c15ULL;
+    uint64_t k = ((start ? start[p / bs] : (uint64_t)(p / bs)) * 8 + (uint64_t)(p % bs) + 1) * golden_ratio;
     k = (k ^ (k >> 29)) * 0xbf58476d1ce4e5b9ULL;
     x[p] = inverse[p] > 0 ? (T)((double)(k >> 11) / (double)(1ULL << 52) - 1) : 0;
   }
 };
-template <class T> struct KeepProduct {
-  T      *q;
-  HD void operator()(ptrdiff_t p, T product) const { q[p] = product; }
-};
-// y = s x + t y; with t = 0 the old y does not matter
-template <class T> struct Combine {
+// tessera::Combine in double precision, whatever the vectors have.
+template <class T> struct CombineInDouble {
+  double   s;
   const T *x;
-  double   s, t;
+  double   t;
   T       *y;
   HD void  operator()(int p) const { y[p] = (T)(s * x[p] + (t != 0 ? t * y[p] : 0)); }
 };
@@ -57,14 +56,14 @@ template <class T> struct Hierarchy<T>::CycleSpace {
   }
   double dot(const Buffer<T> &u, const Buffer<T> &v)
   {
-    sum_each(h.exec_, level().unknowns(), multigrid::DotProduct<T>{u.data(), v.data()}, sum.data());
+    sum_each(h.exec_, level().unknowns(), DotProduct<T>{u.data(), v.data()}, sum.data());
     double s;
     copy(sum.data(), h.exec_.space, &s, Space::host, 1);
     return level().distributed ? h.total(s) : s;
   }
   void combine(double s, const Buffer<T> &u, double t, Buffer<T> &v)
   {
-    for_each(h.exec_, level().unknowns(), Combine<T>{u.data(), s, t, v.data()});
+    for_each(h.exec_, level().unknowns(), CombineInDouble<T>{s, u.data(), t, v.data()});
   }
 };
 

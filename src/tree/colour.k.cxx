@@ -4,6 +4,7 @@
 // result does not depend on threads or processes.
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
+#include "exec/random.hpp"
 #include <algorithm>
 
 namespace tessera::tree {
@@ -16,24 +17,12 @@ constexpr unsigned char no_colour    = 255;
 // The order in which colours are given: random numbers, so that few rounds will do (Jones and Plassmann 1993).
 HD inline double random_place(int position)
 {
-  Key k = (Key)position + 1;
-  k *= 0x9e3779b97f4a7c15ULL;
-  k ^= k >> 30;
-  k *= 0xbf58476d1ce4e5b9ULL;
-  k ^= k >> 27;
-  k *= 0x94d049bb133111ebULL;
-  k ^= k >> 31;
-  return (double)(k >> 11);
+  return (double)(mix(((uint64_t)position + 1) * golden_ratio) >> 11);
 }
 struct Priority {
   const int *position; // nullptr: p itself
   double    *priority;
   HD void    operator()(int p) const { priority[p] = random_place(position ? position[p] : p); }
-};
-
-struct Fill {
-  unsigned char *to, value;
-  HD void        operator()(int p) const { to[p] = value; }
 };
 
 // A node takes its colour when all its neighbours that come before it have theirs, so it is the colour of the
@@ -158,10 +147,6 @@ struct FirstOfBlock {
   int       *first;
   HD void    operator()(int b) const { first[b] = lower_bound(block, 0, points, b); }
 };
-struct Itself {
-  int    *to;
-  HD void operator()(int p) const { to[p] = p; }
-};
 
 } // namespace
 
@@ -173,7 +158,7 @@ Failure::Kind Colouring<T>::colour(int n, const Buffer<int> &i, const Buffer<int
 {
   const int all = (int)priority.size();
   colour        = make<unsigned char>((size_t)all);
-  for_each(exec_, all, Fill{colour.data(), no_colour});
+  for_each(exec_, all, SetValues<unsigned char>{colour.data(), no_colour});
   Buffer<int> wrong = make<int>(1);
   for (double left = 1; left > 0;) {
     Buffer<int> count = make<int>(1);
@@ -251,7 +236,7 @@ Failure::Kind Colouring<T>::colour_blocks(Level<T> &level, const Level<T> &next,
   fine.transfer.begin       = make<int>((size_t)blocks + 1);
   fine.transfer.vertex      = make<int>((size_t)blocks);
   for_each(exec_, blocks + 1, FirstOfBlock{level.sweep.block.data(), level.points, fine.transfer.begin.data()});
-  for_each(exec_, blocks, Itself{fine.transfer.vertex.data()});
+  for_each(exec_, blocks, Enumerate{fine.transfer.vertex.data()});
   graph.n = graph.rows = blocks;
   std::swap(fine.i, level.i);
   std::swap(fine.j, level.j);

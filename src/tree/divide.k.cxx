@@ -98,11 +98,6 @@ struct LengthsOfRows {
   int       *length;
   HD void    operator()(int r) const { length[r] = i[row[r] + 1] - i[row[r]]; }
 };
-struct PutAt {
-  const int *place, *from;
-  int       *to;
-  HD void    operator()(int k) const { to[place[k]] = from[k]; }
-};
 // The columns of rows in a list, one after the other.
 struct ColumnsOfRows {
   const int *row, *i, *j, *begin;
@@ -334,7 +329,7 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
   {
     const Buffer<int> list = copy_to(exec_.space, foreign);
     Buffer<int>       owner = make_unset<int>(foreign.size());
-    for_each(exec_, (int)foreign.size(), TakeValues<int>{list.data(), d.owner.data(), owner.data()});
+    for_each(exec_, (int)foreign.size(), GatherValues<int>{list.data(), d.owner.data(), owner.data()});
     of_foreign = listed(owner);
     std::vector<int> order(foreign.size()), sorted;
     std::iota(order.begin(), order.end(), 0);
@@ -382,14 +377,14 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   const Buffer<int> length = copy_to(exec_.space, lengths);
   Buffer<int>       begin = make_unset<int>((size_t)rows + 1), of_merged = make_unset<int>(lengths.size());
   for_each(exec_, rows, RowLengths{coarse.i.data(), begin.data()});
-  for_each(exec_, (int)row.size(), PutAt{row.data(), length.data(), begin.data()});
+  for_each(exec_, (int)row.size(), ScatterValues<int>{row.data(), length.data(), begin.data()});
   d.entries = (size_t)scan(exec_, rows, begin);
   const int   entries = fetch(begin, (size_t)own);
   Buffer<int> j = make_unset<int>((size_t)entries);
   for_each(exec_, own, MoveRows{coarse.i.data(), coarse.j.data(), begin.data(), to.data(), rows, j.data()});
   for_each(exec_, (int)row.size(), PutRows{row.data(), begin.data(), begin_of.data(), column.data(), j.data()});
   // where the numbers of others' parts go, and those here
-  for_each(exec_, (int)row.size(), TakeValues<int>{row.data(), begin.data(), of_merged.data()});
+  for_each(exec_, (int)row.size(), GatherValues<int>{row.data(), begin.data(), of_merged.data()});
   const std::vector<int> begins = listed(of_merged);
   for (size_t e = 0; e < merged.place.size(); ++e) merged.place[e] += begins[(size_t)merged.part_row[e]];
   coarse.entries = Exchange(exec_, comm_, entries, sent.entry_owner, of_entries.answer(merged.place));

@@ -5,6 +5,7 @@
 #include "tree/rows.hpp"
 #include "multigrid/lanczos.hpp"
 #include "exec/each.hpp"
+#include "exec/random.hpp"
 #include "exec/tile.hpp"
 #include <algorithm>
 #include <cmath>
@@ -126,26 +127,18 @@ template <class T> struct CompareSums {
   }
 };
 
-HD inline double hash(Key k)
-{
-  k ^= k >> 30;
-  k *= 0xbf58476d1ce4e5b9ULL;
-  k ^= k >> 27;
-  k *= 0x94d049bb133111ebULL;
-  k ^= k >> 31;
-  return (double)(k >> 11) / (double)(1ULL << 52) - 1;
-}
-// The same vector for any distribution of the nodes: by key or by number among all. Scaled to a unit diagonal, nodes
-// count alike: one among small coefficients may have the largest eigenvalue as well.
-template <class T> struct Start {
-  const Key *key;
+// The vector that Lanczos' method begins with, the same for any distribution of the nodes: by key or by number among
+// all. Scaled to a unit diagonal, nodes count alike: one among small coefficients may have the largest eigenvalue as
+// well.
+template <class T> struct StartVector {
+  const Key *key; // of the nodes; nullptr: their numbers stand for it
   const T   *inverse;
   int        bs;
   T         *v;
   HD void    operator()(int p) const
   {
     const Key k = key ? key[p / bs] : (Key)(p / bs);
-    v[p]        = inverse[p] > 0 ? (T)(hash((k + 1) * 8 + (Key)(p % bs)) * sqrt((double)inverse[p])) : 0;
+    v[p]        = inverse[p] > 0 ? (T)(scattered((k + 1) * 8 + (Key)(p % bs)) * sqrt((double)inverse[p])) : 0;
   }
 };
 
@@ -267,7 +260,7 @@ template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
   multigrid::lanczos<T>(
     problems,
     [&](const Level<T> &level, T *v) {
-      for_each(exec_, level.unknowns(), Start<T>{level.start.data(), level.inverse.data(), level.bs, v});
+      for_each(exec_, level.unknowns(), StartVector<T>{level.start.data(), level.inverse.data(), level.bs, v});
     },
     [&](int k) {
       std::vector<size_t> places;

@@ -76,8 +76,8 @@ template <int D> void add_near_leaves(const Exec &exec, const Keepers &keepers, 
   const int           near = (int)place.size();
   Buffer<Key>         near_start = make_unset<Key>(exec, (size_t)near);
   Buffer<signed char> near_level = make_unset<signed char>(exec, (size_t)near);
-  for_each(exec, near, TakeValues<Key>{place.data(), cells.start.data(), near_start.data()});
-  for_each(exec, near, TakeValues<signed char>{place.data(), cells.level.data(), near_level.data()});
+  for_each(exec, near, GatherValues<Key>{place.data(), cells.start.data(), near_start.data()});
+  for_each(exec, near, GatherValues<signed char>{place.data(), cells.level.data(), near_level.data()});
   const std::vector<Key>         start = listed(near_start);
   const std::vector<signed char> level = listed(near_level);
   std::vector<std::pair<int, size_t>> out;
@@ -112,7 +112,7 @@ template <int D> void add_near_leaves(const Exec &exec, const Keepers &keepers, 
   for_each(exec, cells.n - own, CopyValues<signed char>{of_others.data(), both_levels.data() + own});
   sort_keys(exec, cells.n, D * depth(D), both, order);
   sorted = make_unset<signed char>(exec, (size_t)cells.n);
-  for_each(exec, cells.n, TakeValues<signed char>{order.data(), both_levels.data(), sorted.data()});
+  for_each(exec, cells.n, GatherValues<signed char>{order.data(), both_levels.data(), sorted.data()});
   cells.start = std::move(both);
   cells.level = std::move(sorted);
 }
@@ -156,11 +156,6 @@ struct ToStart {
     const int shift = dim * (depth - level[p]);
     key[p] = key[p] >> shift << shift;
   }
-};
-struct FirstOfLeaf {
-  const Key     *first;
-  unsigned char *flag;
-  HD void        operator()(int p) const { flag[p] = !p || first[p] != first[p - 1]; }
 };
 // Leaves of ghosts in which no own nodes are.
 struct FirstOfOther {
@@ -206,11 +201,6 @@ struct TakeLeaf {
     level[l] = (signed char)levels[from[l]];
   }
 };
-template <class V> struct Set {
-  V       v, *to;
-  HD void operator()(int p) const { to[p] = v; }
-};
-
 // What keepers say of leaves: for each corner a finest cell beside its vertex and the vertex as keys, then which
 // corners hang.
 struct FindCorners {
@@ -356,7 +346,7 @@ LocalLeaves local_leaves(const Exec &exec, const Keepers &keepers, const Cells &
   // own leaves, then those of ghosts alone
   Buffer<unsigned char> flag = make_unset<unsigned char>(exec, (size_t)points),
                         other = make_unset<unsigned char>(exec, (size_t)inside);
-  for_each(exec, points, FirstOfLeaf{asked.data(), flag.data()});
+  for_each(exec, points, FirstOfRun<Key>{asked.data(), flag.data()});
   const Flagged       firsts(exec, points, flag);
   const int           own = firsts.count;
   Buffer<Key>         start = make_unset<Key>(exec, (size_t)own);
@@ -381,8 +371,8 @@ LocalLeaves local_leaves(const Exec &exec, const Keepers &keepers, const Cells &
   local.begin = make_unset<int>(exec, (size_t)cells.n + 1);
   local.leaf  = make_unset<int>(exec, key.size());
   for_each(exec, own, CopyValues<int>{firsts.place.data(), local.begin.data()});
-  for_each(exec, others + 1, Set<int>{points, local.begin.data() + own});
-  for_each(exec, (int)key.size() - points, Set<int>{-1, local.leaf.data() + points});
+  for_each(exec, others + 1, SetValues<int>{local.begin.data() + own, points});
+  for_each(exec, (int)key.size() - points, SetValues<int>{local.leaf.data() + points, -1});
   for_each(exec, points, LeavesOfPoints{flag.data(), firsts.before.data(), local.leaf.data()});
   for_each(exec, inside,
            LeavesOfGhosts{of_ghost, start.data(), own, other.data(), other_firsts.before.data(), order.data(),

@@ -243,7 +243,7 @@ void number_local_vertices(const Exec &exec, const Keepers &keepers, Cells &cell
   take_pairs(exec, numbered.place, cells.key, cells.vertex_key);
   cells.number = make_unset<int>(exec, (size_t)cells.vertices);
   cells.y      = make_unset<double>(exec, (size_t)cells.vertices * (size_t)dim);
-  for_each(exec, cells.vertices, TakeValues<int>{numbered.place.data(), number.data(), cells.number.data()});
+  for_each(exec, cells.vertices, GatherValues<int>{numbered.place.data(), number.data(), cells.number.data()});
   with_dim(dim, [&](auto d) {
     for_each(exec, cells.vertices, Coordinates<d.value>{cells.vertex_key.data(), cells.y.data()});
   });

@@ -53,9 +53,9 @@ inline void sort_pairs(const Exec &exec, int dim, int n, Buffer<Key> &cell, Buff
   for_each(exec, n, CopyValues<Key>{key.data(), by_key.data()});
   order = Buffer<int>();
   sort_keys(exec, n, vertex_bits(dim) + 1, by_key, order);
-  for_each(exec, n, TakeValues<Key>{order.data(), cell.data(), sorted.data()});
+  for_each(exec, n, GatherValues<Key>{order.data(), cell.data(), sorted.data()});
   sort_keys(exec, n, dim * depth(dim) + 1, sorted, order);
-  for_each(exec, n, TakeValues<Key>{order.data(), key.data(), by_key.data()});
+  for_each(exec, n, GatherValues<Key>{order.data(), key.data(), by_key.data()});
   cell = std::move(sorted);
   key  = std::move(by_key);
 }
@@ -65,7 +65,7 @@ inline void take_pairs(const Exec &exec, const Buffer<int> &place, Buffer<Key> &
   const int n = (int)place.size();
   for (Buffer<Key> *of : {&cell, &key}) {
     Buffer<Key> taken = make_unset<Key>(exec, (size_t)n);
-    for_each(exec, n, TakeValues<Key>{place.data(), of->data(), taken.data()});
+    for_each(exec, n, GatherValues<Key>{place.data(), of->data(), taken.data()});
     *of = std::move(taken);
   }
 }

@@ -60,10 +60,6 @@ template <class T> struct CountWeak {
     return 0;
   }
 };
-struct OwnRoots {
-  int    *root;
-  HD void operator()(int p) const { root[p] = p; }
-};
 // The roots of the nodes in a leaf: the least number of a part, which is an own node's where it has one.
 template <class T> struct FindRoots {
   const int *begin, *i, *j, *leaf;
@@ -259,7 +255,7 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   if (fine.distributed) MPI_Exscan(&points, &offset, 1, MPI_INT, MPI_SUM, comm_);
   root = make_unset<int>((size_t)all);
   label = make_unset<int>((size_t)all * (size_t)corners);
-  for_each(exec_, all, OwnRoots{root.data()});
+  for_each(exec_, all, Enumerate{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
   const double     lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
   const double     few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);

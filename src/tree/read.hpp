@@ -1,4 +1,4 @@
-// The entries of the rows of a node, without the fixed unknowns.
+// Reading the mesh's matrix, row by row or node by node, without the unknowns that are fixed.
 #pragma once
 #include "tree/hierarchy.hpp"
 #include <cmath>
@@ -23,8 +23,8 @@ struct Largest {
   HD void join(const Largest &o) { join(o.v); }
 };
 
-// What the values show as they are read, row after row: their change, their sum and that of their magnitudes, and the
-// magnitudes of what rounding adds to the sums of rows.
+// What is found out about the values as they are read, row after row: their change since the values before, their sum
+// and that of their magnitudes, and the magnitudes of what rounding adds to the sums of rows.
 struct Reading {
   Largest change;
   double  sum = 0, size = 0, rounded = 0, row = 0;
@@ -53,7 +53,7 @@ template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *constrained; // of own and ghost unknowns; nullptr: none
-  // a division takes as long as all else of an entry
+  // The node of an unknown, without a division where that is not needed: it takes as long as all else of an entry.
   HD int node(int unknown) const { return bs == 1 ? unknown : unknown / bs; }
   HD int length(int row) const { return (int)(m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0)); }
   // For a loop over the first `points` nodes of perm, whose rows lie anywhere: on the host their latency would take
@@ -70,7 +70,7 @@ template <class Index> struct RowReader {
     (void)perm, (void)p, (void)points;
 #endif
   }
-  // f(column, value): the entries of a row; columns of ghosts come behind those of own unknowns
+  // Calls f(column, value) for the entries of a row. Columns of ghosts come behind those of own unknowns.
   template <class F> HD void each_of(int row, const F &f) const
   {
     for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
@@ -81,14 +81,14 @@ template <class Index> struct RowReader {
       if (!constrained || !constrained[column]) f(column, m.o[e]);
     }
   }
-  // f(value): in the same order, of fixed columns as well
+  // Calls f(value) for the same entries in the same order, and for those in fixed columns as well.
   template <class F> HD void each_value(int row, const F &f) const
   {
     for (Index e = m.i[row]; e < m.i[row + 1]; ++e) f(m.a[e]);
     if (!m.oi) return;
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) f(m.o[e]);
   }
-  // f(k, column, value): that of unknown k of the node
+  // Calls f(k, column, value) for the entries in the rows of a node; k: the unknown of the node whose row it is.
   template <class F> HD void each(int node, const F &f) const
   {
     for (int k = 0; k < bs; ++k)
@@ -105,9 +105,9 @@ template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
   return d;
 }
 
-// One entry is a row's coupling with a node, and all are of this process: for kernels of a device in which
-// 2^scalar_share threads (whose numbers are not to overflow) read a row side by side, two entries at once each, as
-// nothing else hides their latency.
+// Are there single entries (one unknown per node), all of them of this process? Then kernels of a device read a row by
+// 2^scalar_log_threads threads side by side, each of them two entries at once, as nothing else hides their latency.
+// Threads of all rows are numbered by an int.
 constexpr int               scalar_log_threads = 2;
 template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs)
 {
@@ -117,14 +117,14 @@ template <class Index> int shared_by(const Exec &exec, const Rows<Index> &rows, 
 {
   return scalars(exec, rows, bs) ? scalar_log_threads : 0;
 }
-// Two entries of a row and their places in it; those in fixed columns are not there, nor what lies behind its end.
+// Two entries of a row and their places in it. `valid` is false for those in fixed columns and behind the row's end.
 struct TwoEntries {
   int    column[2], at[2];
   double v[2];
   bool   valid[2];
 };
-// f(two) for all entries, by all threads of a row equally often, with their columns or without; thread: the number of
-// this one
+// Calls f(two) for all entries of a row. Each of the row's threads calls it equally often; `thread` is the number of
+// this one. columns: the entries' columns are wanted.
 template <class Index, class F> HD inline void each_two(const Rows<Index> &m, const unsigned char *constrained,
                                                         bool columns, int row, int thread, const F &f)
 {

@@ -36,12 +36,6 @@ struct Append {
     row[k]    = rows[k];
   }
 };
-template <class V> struct Take {
-  const int *from;
-  const V   *of;
-  V         *to;
-  HD void    operator()(int k) const { to[k] = of[from[k]]; }
-};
 template <class T> struct TakeTransposed {
   const int *from;
   const T   *of;
@@ -100,7 +94,7 @@ void sort_by_columns(const Exec &exec, int n, Buffer<Key> &column, Buffer<int> &
   const int   here = fetch(first, (size_t)n);
   Buffer<int> sorted, kept;
   sorted.resize_unset(Extent{(size_t)here, exec.space});
-  for_each(exec, here, Take<int>{order.data(), row.data(), sorted.data()});
+  for_each(exec, here, GatherValues<int>{order.data(), row.data(), sorted.data()});
   if (here < entries) {
     kept.resize_unset(Extent{(size_t)here, exec.space});
     for_each(exec, here, CopyValues<int>{order.data(), kept.data()});
@@ -251,7 +245,7 @@ template <class T> void Hierarchy<T>::transpose_one_sided()
                        t.row.data()});
   sort_by_columns(exec_, columns, column, t.row, t.i, order);
   t.a = make_unset<double>(entries);
-  for_each(exec_, (int)entries, Take<double>{order.data(), one_sided_.a.data(), t.a.data()});
+  for_each(exec_, (int)entries, GatherValues<double>{order.data(), one_sided_.a.data(), t.a.data()});
 }
 
 template <class T> void Hierarchy<T>::make_transpose()

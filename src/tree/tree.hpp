@@ -37,16 +37,19 @@ struct Cells {
   // Corner c of a leaf (bit q: the upper end of axis q) is the vertex, or where it hangs the corner c of the leaf's
   // parent, with which it is interpolated.
   Buffer<int>           vertex;
-  Buffer<unsigned char> hangs; // a bit for each corner
+  Buffer<unsigned char> hangs; // of each leaf, bit c: corner c hangs
   int                   vertices = 0, hanging = 0, coarsest = 0, finest = 0; // coarsest and finest level of the leaves
   Buffer<Key>           key;   // of each vertex: a finest cell beside it, inside an occupied leaf
   Buffer<double>        y;     // its coordinates; by number_vertices()
   Buffer<Key>           vertex_key; // and as a key, until then
-  // Of a tree that processes divide:
-  Buffer<unsigned char> vertex_hangs; // with a keeper
-  // With others the cells and vertices are those of own nodes and ghosts (local_cells.hpp). The numbers of these
-  // vertices among all, which ascend; keeper r of vertices has those from first[r] on, and the last one is the number
-  // of all. Empty: all cells are here.
+
+  // A tree that processes divide has three more. kept_cells() gives a keeper its part of T_k, in which vertex_hangs[v]
+  // says of each vertex, also of those in the middle of a larger leaf's side, whether it hangs.
+  Buffer<unsigned char> vertex_hangs;
+  // local_leaves() gives a process the leaves and vertices of its own nodes and ghosts, which
+  // number_local_vertices() numbers: vertex v here is vertex number[v] of all processes' vertices, in ascending order.
+  // Keeper r has the vertices with the numbers first[r] to first[r + 1] - 1, so first has one entry more than there are
+  // keepers, and its last one is the number of all vertices. Both are empty where all cells are here.
   Buffer<int>           number;
   std::vector<int>      first;
 };

@@ -174,9 +174,9 @@ private:
              TakeWanted{where.data(), w.start.data(), w.rank.data(), coarse.n, start.data(), ranks.data()});
     sort_keys(exec_, both, D * depth(D), start, order);
     Buffer<int> ordered = make<int>(both);
-    for_each(exec_, both, TakeValues<int>{order.data(), ranks.data(), ordered.data()});
+    for_each(exec_, both, GatherValues<int>{order.data(), ranks.data(), ordered.data()});
     Buffer<unsigned char> flag = make<unsigned char>(both);
-    for_each(exec_, both, FirstOfKey{start.data(), flag.data()});
+    for_each(exec_, both, FirstOfRun<Key>{start.data(), flag.data()});
     select(exec_, both, flag, first);
     const long added = (long)first.size() - coarse.n;
     coarse.n         = (int)first.size();

@@ -185,11 +185,6 @@ struct TakeWanted {
     to_rank[offset + p]  = rank[place[p]];
   }
 };
-struct FirstOfKey {
-  const Key     *start;
-  unsigned char *flag;
-  HD void        operator()(int p) const { flag[p] = !p || start[p] != start[p - 1]; }
-};
 // Of equal keys the largest rank.
 struct TakeLargest {
   const int *first;

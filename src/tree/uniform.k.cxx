@@ -17,11 +17,6 @@ struct CellOf {
   Key       *to;
   HD void    operator()(int p) const { to[p] = from[p] >> shift << shift; }
 };
-struct FirstInCell {
-  const Key     *cell;
-  unsigned char *flag;
-  HD void        operator()(int p) const { flag[p] = !p || cell[p] != cell[p - 1]; }
-};
 struct TakeCell {
   const int   *from;
   const Key   *cell;
@@ -46,7 +41,7 @@ int occupied(const Exec &exec, int dim, int cell_level, int n, const Buffer<Key>
   Buffer<unsigned char> flag(extent(n));
   Buffer<int>           from;
   for_each(exec, n, CellOf{keys.data(), dim * (depth(dim) - cell_level), cell.data()});
-  for_each(exec, n, FirstInCell{cell.data(), flag.data()});
+  for_each(exec, n, FirstOfRun<Key>{cell.data(), flag.data()});
   select(exec, n, flag, from);
   const int cells = (int)from.size();
   start.resize(extent(cells));

@@ -1,7 +1,11 @@
-// The linear complementarity problem for a correction of a point X: A x = -F between XL - X and XU - X, in the sense
-// of vipmg.hpp. It has the correction x and the last step to it, which the next cycle may use. Arrays are those of
-// PETSc's vectors, in the space of the method. BoxProblem has the levels of a structured grid, TreeProblem those of a
-// tree over nodes with coordinates.
+// The linear complementarity problem of a Newton step at a point X with the function's value F and the Jacobian A: the
+// correction x between XL - X and XU - X for which A x + F is zero, or has the sign that the bound allows where x is at
+// one. An object has the correction x and the last step to it, which the next cycle may use. Arrays are those of
+// PETSc's vectors, on the host or on a device as the method runs.
+//
+// There are three implementations. BoxProblem, below, has the levels of a structured grid, TreeProblem
+// (tree_problem.hpp) those of a tree over nodes with coordinates, and SingleGrid (single_grid.hpp) has no coarse grids:
+// it works on PETSc's matrix where a scaling by the diagonal makes that well conditioned.
 #pragma once
 #include "vipmg/vipmg.hpp"
 
@@ -10,20 +14,22 @@ namespace tessera::vipmg {
 class LinearProblem {
 public:
   virtual ~LinearProblem() = default;
-  // Forgets the active set and takes up the params: what a solve does does not depend on the one before.
+  // Called when a solve begins: forgets the active set and takes up the params, so that nothing depends on the solve
+  // before.
   virtual void forget() = 0;
-  // x := 0, but the solution in Dirichlet rows; returns whether these made a difference. follow: the last step of the
-  // correction kept goes on being recombined.
+  // Takes up the problem at X and sets x = 0, but to the solution in Dirichlet rows. Returns whether that is not zero.
+  // follow: the last step of the correction that keep() has kept goes on being recombined with the next ones.
   virtual bool load(const double *F, const double *X, const double *XL, const double *XU, bool follow = false) = 0;
-  virtual bool restart() = 0;       // from there
+  virtual bool restart() = 0;        // sets x to what load() has set it to, and returns the same
   virtual void full_multigrid() = 0; // a start from the coarsest grid, of the right-hand side and the bounds
-  virtual Measure cycle(bool monotone, bool newton) = 0;
-  virtual Measure measure() = 0;
-  virtual void    take(const double *X0, const double *Y) = 0; // the correction Y - X0
-  virtual void    keep() = 0; // the correction x, while other problems are loaded
-  // X := P(X0 + t x) with the correction kept; F: at X0, for the slope
+  virtual Measure cycle(bool monotone, bool newton) = 0; // with these parts; returns the measure of the new x
+  virtual Measure measure() = 0;                         // of x as it is
+  virtual void    take(const double *X0, const double *Y) = 0; // x := Y - X0
+  virtual void    keep() = 0; // keeps x for step(), while other problems are loaded
+  // X := P(X0 + t x), where x is the correction that keep() has kept, and P puts what passes a bound on it. F: at X0,
+  // of which the slope along the step is made.
   virtual Moved step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X) = 0;
-  // What is to be known of a point. X0: one before, or nullptr.
+  // The measure of the nonlinear problem at X, and the slope from a point X0 before it (or nullptr).
   virtual Point look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) = 0;
 
   virtual bool failed() const { return false; } // the operator is found not to be positive definite

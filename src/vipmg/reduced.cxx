@@ -1,4 +1,5 @@
 #include "vipmg/reduced.hpp"
+#include "exec/random.hpp"
 #include "petsc/aij.hpp"
 #include "petsc/bounds.hpp"
 #include <algorithm>
@@ -123,11 +124,7 @@ PetscErrorCode Reduced::FindReturn(Vec Y, bool *back)
   PetscFunctionBegin;
   PetscCall(VecGetOwnershipRange(Y, &first, nullptr));
   for (size_t i = 0; i < active.size(); ++i)
-    if (active[i]) {
-      uint64_t k = (2 * ((uint64_t)first + i) + (active[i] > 0)) * 0x9e3779b97f4a7c15ull;
-      k          = (k ^ (k >> 29)) * 0xbf58476d1ce4e5b9ull;
-      hash += k ^ (k >> 32);
-    }
+    if (active[i]) hash += mix(2 * ((uint64_t)first + i) + (active[i] > 0) + 1);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_SUM, PetscObjectComm((PetscObject)Y)));
   *back = std::find(sets.begin(), sets.end(), hash) != sets.end();
   sets.push_back(hash);

@@ -13,8 +13,7 @@ using namespace tessera;
 using O = VIPMGOptions;
 
 static const Option rows[] = {
-  Option::Enum<&O::variant>("-snes_vipmg_variant", "SNESVIPMGSetVariant", "Variant of the method", SNESVIPMGVariants)
-    .Renamed("paper", "klement_oberhuber"),
+  Option::Enum<&O::variant>("-snes_vipmg_variant", "SNESVIPMGSetVariant", "Variant of the method", SNESVIPMGVariants),
   Option::Enum<&O::cycle>("-snes_vipmg_cycle", "SNESVIPMGSetCycle", "How often coarse grids are visited",
                           SNESVIPMGCycles),
   Option::Bool<&O::fmg>("-snes_vipmg_fmg", "SNESVIPMGSetFMG", "Start on the coarsest grid"),

@@ -5,6 +5,7 @@
 #include "tree/reflect.hpp"
 #include "vipmg/vipmg.hpp"
 #include "exec/each.hpp"
+#include "exec/random.hpp"
 #include <cmath>
 
 namespace tessera::vipmg::kernels {
@@ -197,10 +198,6 @@ struct Masked {
   double              *to;
   HD void              operator()(int p) const { to[p] = free[p] ? r[p] : 0; }
 };
-struct Dot {
-  const double *x, *y;
-  HD double     operator()(int p) const { return x[p] * y[p]; }
-};
 struct Shift { // one for unknown k of each node that is free; the sum is that of the diagonal there
   const unsigned char *free;
   const double        *diagonal;
@@ -210,17 +207,6 @@ struct Shift { // one for unknown k of each node that is free; the sum is that o
   {
     v[p] = p % bs == k && free[p];
     return v[p] * diagonal[p];
-  }
-};
-// q = A p of the free unknowns; the sum is p . q
-struct FreeProduct {
-  const double        *p;
-  const unsigned char *free;
-  double              *q;
-  HD double            operator()(ptrdiff_t k, double product) const
-  {
-    q[k] = free[k] ? product : 0;
-    return p[k] * q[k];
   }
 };
 struct Direction { // p = z + beta p
@@ -238,26 +224,18 @@ struct Advance { // v += alpha p, r += sign alpha q
     r[k] += sign * alpha * q[k];
   }
 };
-// Numbers in [-1, 1] that depend on the node alone; the sum is that of their squares.
-struct Scatter {
+// Numbers in [-1, 1] that depend on the unknown and on `salt` alone; the sum is that of their squares.
+struct RandomVector {
   const int    *perm;
   const double *inverse;
   int           bs, salt;
   double       *to;
   HD double     operator()(int p) const
   {
-    uint64_t k = (uint64_t)perm[p / bs] * 8 + (uint64_t)(p % bs) + 1 + ((uint64_t)salt << 40);
-    k *= 0x9e3779b97f4a7c15ULL;
-    k ^= k >> 29;
-    k *= 0xbf58476d1ce4e5b9ULL;
-    k ^= k >> 32;
-    to[p] = inverse[p] > 0 ? (double)(k >> 11) / (double)(1ULL << 52) - 1 : 0;
+    const uint64_t k = (uint64_t)perm[p / bs] * 8 + (uint64_t)(p % bs) + 1 + ((uint64_t)salt << 40);
+    to[p] = inverse[p] > 0 ? scattered(k) : 0;
     return to[p] * to[p];
   }
-};
-struct Keep {
-  double *q;
-  HD void operator()(ptrdiff_t p, double product) const { q[p] = product; }
 };
 // v becomes the step to the projection of x + v; the sum is what energy falls by along it, to first order.
 struct Project {
@@ -267,15 +245,6 @@ struct Project {
   {
     v[p] = between(x[p] + v[p], lo[p], up[p]) - x[p];
     return v[p] * r[p];
-  }
-};
-struct KeepProduct { // q = A v; the sum is v . q
-  const double *v;
-  double       *q;
-  HD double     operator()(ptrdiff_t p, double product) const
-  {
-    q[p] = product;
-    return v[p] * product;
   }
 };
 struct Step {

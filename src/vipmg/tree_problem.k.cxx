@@ -124,7 +124,7 @@ void TreeProblem::multiply(double *x)
   turn(v);
   tree_.with_whole(0, [&](Level &at) {
     at.halo(v);
-    at.each_row(v, Keep{product_.data()});
+    at.each_row(v, KeepProduct<double>{product_.data()});
   });
   turn(product_.data());
 }
@@ -268,13 +268,13 @@ void TreeProblem::find_symmetry()
 {
   Bounded     &g = grids_[0];
   const int    bs = level(0).bs;
-  const double x2 = sum(0, Scatter{tree_.order().data(), g.inverse.data(), bs, 1, g.v.data()});
-  (void)sum(0, Scatter{tree_.order().data(), g.inverse.data(), bs, 2, g.y.data()});
+  const double x2 = sum(0, RandomVector{tree_.order().data(), g.inverse.data(), bs, 1, g.v.data()});
+  (void)sum(0, RandomVector{tree_.order().data(), g.inverse.data(), bs, 2, g.y.data()});
   const double *const Ax = product_.data();
   multiply(g.y.data());
-  const double xAy = sum(0, Dot{g.v.data(), Ax}), size = sum(0, Dot{Ax, Ax});
+  const double xAy = sum(0, DotProduct<double>{g.v.data(), Ax}), size = sum(0, DotProduct<double>{Ax, Ax});
   multiply(g.v.data());
-  const double yAx = sum(0, Dot{g.y.data(), Ax});
+  const double yAx = sum(0, DotProduct<double>{g.y.data(), Ax});
   symmetric_ = !(std::fabs(xAy - yAx) > 1e-8 * std::sqrt(size * x2 / nodes()));
   for (Buffer<double> *v : {&directions_, &images_})
     if (!symmetric_ && v->size() != steps * g.x.size()) v->resize(Extent{steps * g.x.size(), exec_.space});
@@ -290,7 +290,7 @@ void TreeProblem::conjugate_residuals(int l)
   g.v.zero();
   for_each(exec_, n, Masked{g.r.data(), g.free.data(), r});
   for (int k = 0; k < steps; ++k) {
-    const double rr = sum(l, Dot{r, r});
+    const double rr = sum(l, DotProduct<double>{r, r});
     if (!k) first = rr;
     if (!(rr > reduction * reduction * first)) break;
     double *const p = directions_.data() + (size_t)k * stride, *const q = images_.data() + (size_t)k * stride;
@@ -299,12 +299,12 @@ void TreeProblem::conjugate_residuals(int l)
     for_each(exec_, n, CopyValues<double>{z_.data(), p});
     for (int m = 0; m < k; ++m) {
       const double *const pm = directions_.data() + (size_t)m * stride, *const qm = images_.data() + (size_t)m * stride;
-      const double        c  = -sum(l, Dot{q, qm}) / qq[m];
+      const double        c  = -sum(l, DotProduct<double>{q, qm}) / qq[m];
       for_each(exec_, n, Advance{pm, qm, c, p, q, 1});
     }
-    qq[k] = sum(l, Dot{q, q});
+    qq[k] = sum(l, DotProduct<double>{q, q});
     if (!(qq[k] > 0)) break;
-    for_each(exec_, n, Advance{p, q, sum(l, Dot{r, q}) / qq[k], g.v.data(), r, -1});
+    for_each(exec_, n, Advance{p, q, sum(l, DotProduct<double>{r, q}) / qq[k], g.v.data(), r, -1});
   }
 }
 
@@ -318,7 +318,7 @@ void TreeProblem::conjugate_gradients(int l)
   for_each(exec_, n, Masked{g.r.data(), g.free.data(), r});
   for (int k = 0; k < steps; ++k) {
     precondition(l, r, z);
-    const double rz = sum(l, Dot{r, z});
+    const double rz = sum(l, DotProduct<double>{r, z});
     if (!k) first = rz;
     if (!(rz > reduction * reduction * first)) break;
     if (k) for_each(exec_, n, Direction{z, rz / before, p});
@@ -338,7 +338,7 @@ void TreeProblem::correct(int l)
   Bounded     &g  = grids_[(size_t)l];
   const int    n  = level(l).unknowns();
   const double rv = sum(l, Project{g.x.data(), g.lo.data(), g.up.data(), g.r.data(), g.v.data()});
-  const double vv = product(l, g.v.data(), KeepProduct{g.v.data(), q_.data()});
+  const double vv = product(l, g.v.data(), ProductAndDot{g.v.data(), q_.data()});
   double       t  = vv > 0 ? rv / vv : 0;
   // Energy falls as far as 2 t: the whole step has unknowns at their bounds, which a part of it leaves.
   t = t > 0.6 || !symmetric_ ? 1 : t > 0 ? t : 0; // without symmetry there is no energy
@@ -389,7 +389,7 @@ void TreeProblem::monotone_cycle(int l)
 void TreeProblem::monotone_cycle()
 {
   const uint64_t x = (uint64_t)(size_t)grids_[0].x.data(), y = (uint64_t)(size_t)grids_[0].y.data();
-  const uint64_t of = x ^ (y << 1) ^ (recorded_.problems * 0x9e3779b97f4a7c15ull);
+  const uint64_t of = x ^ (y << 1) ^ (recorded_.problems * golden_ratio);
   if (has_parts(0) || std::exchange(recorded_.last, of) != of) monotone_cycle(0);
   else recorded_.graph.run(exec_.space, of, 0, [&] { monotone_cycle(0); });
 }

@@ -2,6 +2,7 @@ static char help[] = "KSP rrb solves again and again, with everything exchanged 
 limits, vectors, null spaces, values, choices, the operator, and another solver in between. Each solution is compared with that of a new solver.\n\n";
 
 #include "../compat.h"
+#include "../five_points.h"
 #include <petscdmda.h>
 #include <petscksp.h>
 
@@ -42,35 +43,40 @@ static PetscReal Flux(Kind kind, PetscInt seed, PetscInt i, PetscInt j, PetscInt
   }
 }
 
+typedef struct {
+  Kind     kind;
+  Boundary boundary;
+  PetscInt seed, nx, ny;
+} Problem;
+
+static PetscBool IsAlone(const Problem *p, PetscInt i, PetscInt j) /* a row whose couplings are zero, while its neighbors keep theirs */
+{
+  return (PetscBool)(p->boundary == ONE_SIDED && (!i || !j || i == p->nx - 1 || j == p->ny - 1));
+}
+
+static PetscReal Edge(const void *ctx, PetscInt i, PetscInt j, int k, PetscBool inside, PetscReal *add)
+{
+  const Problem *const p = (const Problem *)ctx;
+  const PetscReal      f = Flux(p->kind, p->seed, PetscMin(i, i + five_points_di[k]), PetscMin(j, j + five_points_dj[k]), k / 2);
+
+  *add = inside ? f : p->boundary == DIRICHLET ? 1 : 0;
+  return IsAlone(p, i, j) ? 0 : f;
+}
+
+static PetscReal Diagonal(const void *ctx, PetscInt i, PetscInt j, PetscReal sum)
+{
+  const Problem *const p = (const Problem *)ctx;
+
+  return IsAlone(p, i, j) ? 1 + Hash(i, j, p->seed) : sum > 0 ? sum : 1;
+}
+
 static PetscErrorCode Fill(DM da, Kind kind, Boundary boundary, PetscInt seed, Mat A)
 {
-  static const PetscInt di[4] = {-1, 1, 0, 0}, dj[4] = {0, 0, -1, 1};
-  PetscInt              xs, ys, xm, ym, nx, ny;
+  Problem p = {kind, boundary, seed, 0, 0};
 
   PetscFunctionBeginUser;
-  PetscCall(DMDAGetInfo(da, NULL, &nx, &ny, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-  PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
-  for (PetscInt j = ys; j < ys + ym; j++)
-    for (PetscInt i = xs; i < xs + xm; i++) {
-      const PetscBool edge = (PetscBool)(boundary == ONE_SIDED && (!i || !j || i == nx - 1 || j == ny - 1));
-      MatStencil      row = {0, j, i, 0}, col[5];
-      PetscScalar     v[5], sum = 0;
-      PetscInt        n = 1;
-      for (int k = 0; k < 4; k++) {
-        const PetscInt  x = i + di[k], y = j + dj[k];
-        const PetscReal f = Flux(kind, seed, PetscMin(i, x), PetscMin(j, y), k / 2);
-        const PetscBool inside = (PetscBool)(x >= 0 && y >= 0 && x < nx && y < ny);
-        if (inside || boundary == DIRICHLET) sum += inside ? f : 1;
-        if (!inside) continue;
-        col[n].k = 0, col[n].j = y, col[n].i = x, col[n].c = 0;
-        v[n++] = edge ? 0 : -f;
-      }
-      col[0] = row;
-      v[0]   = edge ? 1 + Hash(i, j, seed) : sum > 0 ? sum : 1;
-      PetscCall(MatSetValuesStencil(A, 1, &row, n, col, v, INSERT_VALUES));
-    }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(DMDAGetInfo(da, NULL, &p.nx, &p.ny, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(FivePointsFill((FivePoints){Edge, Diagonal, &p}, da, A));
   PetscFunctionReturn(0);
 }
 

@@ -198,6 +198,28 @@ def contact():
     assert inner.getType() == 'vipgs' and inner.getRefCount() == 2, inner.getRefCount()
 
 
+def wrong():
+    """inputs of another kind are refused with a reason"""
+    import numpy as np
+    import tessera
+    from petsc4py import PETSc
+
+    def refused(kind, text, function, *arguments):
+        try:
+            function(*arguments)
+        except kind as error:
+            assert text in str(error), error
+        else:
+            raise AssertionError('accepted: %s%s' % (function.__name__, arguments))
+
+    amli = tessera.PCRRBCycle.PC_RRB_CYCLE_AMLI
+    refused(TypeError, 'PETSc.PC', tessera.PCRRBSetCycle, PETSc.KSP().create(), amli)
+    refused(TypeError, 'PETSc.Tao', tessera.TaoVIPMGGetOmega, PETSc.SNES().create())
+    refused(TypeError, 'PETSc.Vec', tessera.SNESVIPGSSetFriction, PETSc.SNES().create(), np.ones(3))
+    refused(ValueError, '(3, 3)', tessera.lcp_solve_batch, np.eye(3), np.ones((1, 3)))
+    refused(ValueError, '(3,)', tessera.lcp_solve_batch, np.eye(3)[None], np.ones(3))
+
+
 class Device:
     """An array of the host that says it is on a CUDA device."""
 
@@ -255,7 +277,7 @@ def batch():
         assert os.environ['TESSERA_CUDA'] == 'emulate' and abs(z - x).max() < 1e-6, abs(z - x).max()
 
 
-CASES = [before, after, setters, getters, hints, structures, contact, batch]
+CASES = [before, after, setters, getters, hints, structures, contact, wrong, batch]
 
 
 if __name__ == '__main__':

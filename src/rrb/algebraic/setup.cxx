@@ -2,6 +2,7 @@
 // which later ones keep.
 #include "box/tuning.hpp"
 #include "rrb/algebraic/algebraic.hpp"
+#include "rrb/random.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,13 +13,10 @@ namespace tessera::rrb {
 
 namespace {
 
-// In [0, 1), by the number of a node and of its level alone.
-double random_fraction(int node, int level)
+// In [0, 1), by the numbers of a node and of its level alone.
+double random_weight(int node, int level)
 {
-  uint64_t h = (uint64_t)node * 0x9e3779b97f4a7c15u + (uint64_t)level * 0xc2b2ae3d27d4eb4fu + 1;
-  h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
-  h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
-  return (double)((h ^ (h >> 32)) >> 11) * 0x1p-53;
+  return random_fraction((uint64_t)node * 0x9e3779b97f4a7c15u + (uint64_t)level * 0xc2b2ae3d27d4eb4fu + 1);
 }
 
 template <class T> void keep(const std::vector<T> &from, Buffer<T> &to) { to = copy_to(Space::host, from); }
@@ -94,7 +92,7 @@ int Algebraic::split(AlgebraicLevel &l, int number) const
   for (int r = 0; r < l.n; ++r) {
     int dependent = 0;
     for (int e = i[r]; e < i[r + 1]; ++e) dependent += depends(e);
-    weight[(size_t)r] = dependent + random_fraction(l.number[(size_t)r], number);
+    weight[(size_t)r] = dependent + random_weight(l.number[(size_t)r], number);
     state[(size_t)r]  = !(strongest[(size_t)r] > 0) ? loose : dependent ? undecided : decided;
     if (state[(size_t)r] == undecided) open.push_back(r);
   }

@@ -41,21 +41,10 @@ template <class T> struct Direct {
   }
 };
 
-// q = S p, zero in Dirichlet rows; p'q
-struct KeepProduct {
-  const uint8_t *free;
-  const double  *p;
-  double        *q;
-  HD double      operator()(ptrdiff_t e, double product) const
-  {
-    const double v = free[e] ? product : 0;
-    q[e] = v;
-    return v * p[e];
-  }
-};
+// q = S p, and the sum p'q
 struct Multiply {
   box::Symmetric3<double, box::star_forward> s;
-  KeepProduct                                end;
+  FreeProduct                                end;
   template <int P> HD double                 at(int, ptrdiff_t o) const
   {
     return end(o + P * (ptrdiff_t)s.half, s.template product<P>(end.p, o));
@@ -78,7 +67,7 @@ struct Step {
 };
 
 // y = s y + c x
-template <class V> struct Combine {
+template <class V> struct CombineBlack {
   const double *x;
   V            *y;
   double        c, s;
@@ -174,11 +163,11 @@ template <class T> void BlackSystem<T>::add_null(const double *v)
   on_black(l, LoadNull{v, l.own, n.data(), l.layout.half});
   for (Buffer<double> &u : null_) {
     const double c = sum(dot(l, black, u.data(), n.data()));
-    on_black(l, Combine<double>{u.data(), n.data(), -c, 1, l.layout.half});
+    on_black(l, CombineBlack<double>{u.data(), n.data(), -c, 1, l.layout.half});
   }
   const double c = sum(dot(l, black, n.data(), n.data()));
   if (!(c > 0)) return;
-  on_black(l, Combine<double>{n.data(), n.data(), 0, 1 / sqrt(c), l.layout.half});
+  on_black(l, CombineBlack<double>{n.data(), n.data(), 0, 1 / sqrt(c), l.layout.half});
   null_.push_back(std::move(n));
 }
 
@@ -187,14 +176,14 @@ template <class T> double BlackSystem<T>::precondition()
   Level<T> &l = h_.first();
   for (Buffer<double> &u : null_) { // the preconditioner would make large what rounding leaves of it
     const double c = sum(dot(l, black, u.data(), r_.data()));
-    on_black(l, Combine<double>{u.data(), r_.data(), -c, 1, l.layout.half});
+    on_black(l, CombineBlack<double>{u.data(), r_.data(), -c, 1, l.layout.half});
   }
   on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
                            l.layout.half});
   h_.run_cycle(!h_.corrects_parts());
   for (Buffer<double> &u : null_) {
     const double c = sum(dot(l, black, u.data(), l.x.data()));
-    on_black(l, Combine<T>{u.data(), l.x.data(), -c, 1, l.layout.half});
+    on_black(l, CombineBlack<T>{u.data(), l.x.data(), -c, 1, l.layout.half});
   }
   return sum(dot(l, black, r_.data(), l.x.data()));
 }
@@ -220,7 +209,7 @@ template <class T> void BlackSystem<T>::direction(double beta)
 template <class T> double BlackSystem<T>::multiply()
 {
   Level<T>         &l = h_.first();
-  const KeepProduct end{h_.free(), p_.data(), q_.data()};
+  const FreeProduct end{p_.data(), h_.free(), q_.data()};
   l.halo.exchange(p_.data());
   double pq = 0;
   eliminate_then(l, matrix(), diagonal(), p_.data(), [&](const Box3 &part) {

@@ -38,10 +38,6 @@ template <class T, int F> struct Strong {
   }
 };
 
-struct Alone {
-  int    *parent;
-  HD void operator()(int p) const { parent[p] = p; }
-};
 template <class T, int F> struct Unite {
   Strong<T, F> strong;
   int                     *parent;
@@ -147,7 +143,7 @@ template <class T> int find_components(const Level<T> &l, const Comm &comm, Buff
   Buffer<uint8_t> tied(all);
   Buffer<double>  number(all);
   int             others = 0, rank = 0;
-  for_each(l.exec, n, Alone{parent.data()});
+  for_each(l.exec, n, Enumerate{parent.data()});
   with_operator(l, [&](auto s) {
     constexpr int F = decltype(s)::kept;
     box::for_nodes(l.exec, l.layout, l.own,

@@ -7,19 +7,6 @@ namespace tessera::rrb::three {
 
 namespace {
 
-template <class T> struct Gather {
-  const ptrdiff_t *places;
-  const T         *from;
-  T               *to;
-  HD void          operator()(int p) const { to[p] = from[places[p]]; }
-};
-template <class T> struct Scatter {
-  const ptrdiff_t *places;
-  const T         *from;
-  T               *to;
-  HD void          operator()(int p) const { to[places[p]] = from[p]; }
-};
-
 // end(place, (A v) there) at the nodes of a level, (S v) at the black ones of a Schur complement.
 template <class T, class End> void each_row(Level<T> &l, T *v, const End &end)
 {
@@ -64,19 +51,10 @@ template <class T> void find_residual(Level<T> &l)
   l.halo.exchange(l.r.data());
 }
 
-namespace {
-
-template <class T> struct Keep {
-  T *q;
-  HD void operator()(ptrdiff_t e, T product) const { q[e] = product; }
-};
-
-} // namespace
-
 template <class T> void multiply(Level<T> &l, T *v, T *q)
 {
   l.halo.exchange(v);
-  each_row(l, v, Keep<T>{q});
+  each_row(l, v, KeepProduct<T>{q});
 }
 
 template <class T> void Hierarchy<T>::down(int k, multigrid::Visit visit)
@@ -99,9 +77,9 @@ template <class T> void Hierarchy<T>::solve()
 {
   Level<T> &l = levels_.back();
   const int n = (int)places_.size();
-  for_each(exec_, n, Gather<T>{places_.data(), l.b.data(), packed_[0].data()});
+  for_each(exec_, n, GatherValues<T, ptrdiff_t>{places_.data(), l.b.data(), packed_[0].data()});
   exact_.solve(exec_, comm_, n, false, false, packed_[0].data(), packed_[1].data());
-  for_each(exec_, n, Scatter<T>{places_.data(), packed_[1].data(), l.x.data()});
+  for_each(exec_, n, ScatterValues<T, ptrdiff_t>{places_.data(), packed_[1].data(), l.x.data()});
 }
 
 template <class T> void Hierarchy<T>::load(const double *from)

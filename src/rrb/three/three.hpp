@@ -1,12 +1,12 @@
 // Galerkin multigrid for symmetric operators of 7 and 27 points on grids of three dimensions. No PETSc objects.
 //
 // Coarse nodes are those with odd indices in the directions that a grid is coarsened in: strong ones alone. (In a
-// periodic direction with an odd number of nodes the last one is coarse, too.) Weights of the interpolation come from
-// the operator (weights.k.cxx), coarse operators are P'AP with 27 points
-// (product.k.cxx). The smoother is Chebyshev's polynomial of the fourth kind (multigrid/chebyshev.hpp) in the operator
-// scaled by the sums of absolute values of its rows, whose eigenvalues are at most 1; on the finest grid of a 7-point
-// operator in its Schur complement on the black nodes, i + j + k odd, scaled by the diagonal, whose eigenvalues are at
-// most 1 too. So there are neither lines nor estimates.
+// periodic direction with an odd number of nodes the last one is coarse, too.) Weights of the interpolation come
+// from the operator (weights.k.cxx), coarse operators are P'AP with 27 points (product.k.cxx). The smoother is
+// Chebyshev's polynomial of the fourth kind (multigrid/chebyshev.hpp) in the operator scaled by the sums of absolute
+// values of its rows, whose eigenvalues are at most 1; on the finest grid of a 7-point operator in its Schur
+// complement on the black nodes, i + j + k odd, scaled by the diagonal, whose eigenvalues are at most 1 too. So
+// there are neither lines nor estimates.
 #pragma once
 #include "box/grid3.hpp"
 #include "box/symmetric3.hpp"
@@ -41,22 +41,22 @@ struct Kinds {
   double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
 };
 
-// What the finest operator is made of.
+// The finest operator, as it has been read from the matrix.
 struct Source {
   double  *a         = nullptr; // planes of a star or a box (box/cube.hpp), of the own nodes
-  uint8_t *free      = nullptr; // not a Dirichlet row
-  bool     box       = false;
-  bool     dirichlet = false;   // there are such rows
+  uint8_t *free      = nullptr; // of each own node: 0 where its row is a Dirichlet row, else 1
+  bool     box       = false;   // 27 points, else 7
+  bool     dirichlet = false;   // there are Dirichlet rows
 };
 
 template <class T> struct Level : Grid3 {
   Exec               exec;
   bool               schur = false, star = false;
-  Buffer<T>          a;                   // Symmetric3
-  Buffer<T>          inverse;             // of the scaling; zero at nodes that take no part in smoothing
+  Buffer<T>          a;                   // the operator's planes, as Symmetric3 reads them
+  Buffer<T>          inverse;             // 1 / the smoother's scaling; zero at nodes that take no part in smoothing
   Buffer<T>          diagonal;            // schur: 1 / diagonal of all nodes
   Buffer<T>          weights;             // 8 planes: of a node from its coarse neighbour, bit d: behind along d
-  Buffer<uint8_t>    alive;               // has couplings
+  Buffer<uint8_t>    alive;               // 1 at nodes that have couplings
   Buffer<T>          b, x, r, z, w;
   multigrid::Chebyshev smoother;
   int                  degree = 2;
@@ -113,7 +113,7 @@ public:
   virtual ~Solver() = default;
   virtual void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                          const std::vector<Box3> &boxes, const Params &params) = 0;
-  // again: the grids stay. Collective.
+  // refresh: the matrix has new values, the choices of grids and cycle stay. Collective.
   virtual Failure setup(const Source &source, bool refresh) = 0;
   // y = M x; both in natural order of the own nodes.
   virtual void                    apply(const double *x, double *y) = 0;
@@ -122,9 +122,9 @@ public:
   virtual double                  flops() const = 0; // of an application, of this process
   virtual Cycle                   cycle() const = 0;
   virtual double                  expected() const = 0; // iterations for 1e-6, by the trial; 0: there was none
-  virtual int                     parts() const = 0; // that hang loose
+  virtual int                     parts() const = 0; // parts with weak couplings to the rest, which constants correct
   virtual const Grid3            &finest() const = 0; // a Source is on its layout
-  // nullptr where it was not asked for, or red nodes are not eliminated
+  // The system of the black nodes; nullptr where it was not asked for, or red nodes are not eliminated.
   virtual Reduced                *reduced() = 0;
 };
 std::unique_ptr<Solver> make_solver(bool single);

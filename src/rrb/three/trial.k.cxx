@@ -1,9 +1,13 @@
 // The trial of a first setup: a few steps of conjugate gradients on the finest grid tell how many iterations a solve
 // takes.
 #include "exec/each.hpp"
+#include "exec/random.hpp"
+#include "multigrid/acceleration.hpp"
 #include "rrb/three/kernels.hpp"
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 namespace tessera::rrb::three {
 
@@ -20,19 +24,43 @@ template <class T> struct Rough {
   int      half;
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    const ptrdiff_t    e = o + P * (ptrdiff_t)half;
-    unsigned long long z = 1 + (unsigned long long)(2 * t + P) * 0x9E3779B97F4A7C15ull;
-    z += (unsigned long long)j * 0xD1B54A32D192ED03ull + (unsigned long long)k * 0x8CB92BA72F3D8DD7ull;
-    for (int r = 0; r < 2; ++r) z = (z ^ (z >> 31)) * 0xBF58476D1CE4E5B9ull;
-    b[e] = inverse[e] != 0 ? (T)((double)(z >> 12) / 2251799813685248. - 1) : (T)0;
+    const ptrdiff_t e   = o + P * (ptrdiff_t)half;
+    const uint64_t  key = (uint64_t)(2 * t + P) * golden_ratio + (uint64_t)j * 0xD1B54A32D192ED03ull +
+                         (uint64_t)k * 0x8CB92BA72F3D8DD7ull;
+    b[e] = inverse[e] != 0 ? (T)scattered(key) : (T)0;
   }
 };
 
-// p = z + beta p
-template <class T> struct Turn {
-  const T *z;
-  T       *p, beta;
-  HD void  operator()(int e) const { p[e] = z[e] + beta * p[e]; }
+// The finest level and the cycle as multigrid::cg_steps() sees them. The cycle leaves its result in x of the level.
+template <class T> struct TrialSpace {
+  Level<T>                          &l;
+  Comm                               comm;
+  const std::function<void()>        cycle;
+  const Extent                       n;
+  Buffer<T>                          r, d, q, &x, &w;
+  TrialSpace(Level<T> &level, const Comm &c, std::function<void()> f) :
+    l(level), comm(c), cycle(std::move(f)), n{level.layout.size(), level.exec.space}, r(n), d(n), q(n), x(level.x),
+    w(level.x)
+  {
+    for (Buffer<T> *v : {&r, &d, &q}) v->zero();
+  }
+  void multiply(Buffer<T> &p, Buffer<T> &product) { three::multiply(l, p.data(), product.data()); }
+  void precondition(const Buffer<T> &of, Buffer<T> &)
+  {
+    copy(of.data(), l.exec.space, l.b.data(), l.exec.space, n.n);
+    cycle();
+  }
+  double dot(const Buffer<T> &u, const Buffer<T> &v)
+  {
+    double sum = three::dot(l, black, u.data(), v.data());
+    if (!l.schur) sum += three::dot(l, red, u.data(), v.data());
+    if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
+    return sum;
+  }
+  void combine(double s, const Buffer<T> &u, double t, Buffer<T> &v)
+  {
+    for_each(l.exec, (int)n.n, Combine<T>{(T)s, u.data(), (T)t, v.data()});
+  }
 };
 
 } // namespace
@@ -41,44 +69,27 @@ template <class T> struct Turn {
 // fair; where fewer steps promise less no more are made.
 template <class T> double Hierarchy<T>::try_cycle(double most)
 {
-  Level<T>    &l = levels_[0];
-  const Extent n{l.layout.size(), exec_.space};
-  Buffer<T>    r(n), p(n), q(n);
-  double       norms[trial_steps + 1], before = 1;
-  const auto   dot = [&](const T *u, const T *v) {
-    double sum = three::dot(l, black, u, v);
-    if (!l.schur) sum += three::dot(l, red, u, v);
-    if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, comm_);
-    return sum;
-  };
-  const auto precondition = [&](const T *from) {
-    copy(from, exec_.space, l.b.data(), exec_.space, n.n);
-    run_cycle(false);
-  };
-  for (Buffer<T> *v : {&r, &p, &q}) v->zero();
-  box::for_nodes(exec_, l.layout, l.own, Rough<T>{l.inverse.data(), r.data(), l.layout.half});
-  precondition(r.data());
-  multiply(l, l.x.data(), r.data());
-  norms[0] = std::sqrt(dot(r.data(), r.data()));
-  for (int k = 1; k <= trial_steps; ++k) {
-    precondition(r.data());
-    const double rz = dot(r.data(), l.x.data());
-    for_each(exec_, (int)n.n, Turn<T>{l.x.data(), p.data(), (T)(k > 1 ? rz / before : 0)});
-    multiply(l, p.data(), q.data());
-    const double pq = dot(p.data(), q.data());
-    if (!(rz > 0) || !(pq > 0)) return k > 1 ? k : 0;
-    for_each(exec_, (int)n.n, multigrid::Axpy<T, T>{q.data(), r.data(), (T)(-rz / pq), true});
-    before   = rz;
-    norms[k] = std::sqrt(dot(r.data(), r.data()));
+  Level<T>     &l = levels_[0];
+  TrialSpace<T> space(l, comm_, [this] { run_cycle(false); });
+  double        norms[trial_steps + 1], expected = 0;
+  int           k = 0; // steps that are done
+  bool          told = false;
+  box::for_nodes(exec_, l.layout, l.own, Rough<T>{l.inverse.data(), space.r.data(), l.layout.half});
+  space.precondition(space.r, space.w);
+  space.multiply(space.x, space.r);
+  norms[0] = std::sqrt(space.dot(space.r, space.r));
+  const bool worked = multigrid::cg_steps(space, trial_steps, [&](double, double, TrialSpace<T> &s) {
+    norms[++k] = std::sqrt(s.dot(s.r, s.r));
     const double left = std::log(norms[k] / (wanted * norms[0]));
-    if (left <= 0) return k;
-    if (k < least_steps) continue;
+    if (!(left <= 0) && k < least_steps) return true;
     // residuals fall by fits and starts where coefficients jump, and slower at the end where nodes are served badly
-    const double a_step   = std::min(std::log(norms[k - 3] / norms[k]) / 3, std::log(norms[0] / norms[k]) / k),
-                 expected = a_step > 0 ? k + left / a_step : hopeless;
-    if (expected <= most || k == trial_steps) return expected;
-  }
-  return trial_steps;
+    const auto fall_of = [&](int steps) { return std::log(norms[k - steps] / norms[k]) / steps; };
+    const double a_step = k < least_steps ? 0 : std::min(fall_of(3), fall_of(k));
+    expected = left <= 0 ? k : a_step > 0 ? k + left / a_step : hopeless;
+    told     = left <= 0 || expected <= most || k == trial_steps;
+    return !told;
+  });
+  return !worked ? 0 : told ? expected : k + 1; // else the preconditioner is not definite, from this step on
 }
 
 template double Hierarchy<double>::try_cycle(double);
