@@ -321,8 +321,13 @@ int main(int argc, char **argv)
 
   test:
     suffix: seed
-    nsize: {{1 3}}
     output_file: output/auxamg_random_seed.out
-    args: -rounds 1 -seed {{1937 2211 5020 6541 6952 12086 20985 21980 42015}}
+    args: -rounds 1 -seed {{1937 2211 5020 6541 6952 12086 20985 21980}}
+
+  test:
+    suffix: seed_three
+    nsize: 3
+    output_file: output/auxamg_random_seed.out
+    args: -rounds 1 -seed {{1937 20985 21980}}
 
 TEST*/

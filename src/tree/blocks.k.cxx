@@ -129,7 +129,7 @@ template <class T> struct FillEntries {
 };
 // The diagonal of a block is raised by such a share, so that no entry of the inverse, whose rounding is of its largest
 // ones, hides what the others say.
-template <class T> constexpr double raised = sizeof(T) == sizeof(float) ? 3e-6 : 1e-6;
+template <class T> constexpr double raised = sizeof(T) == sizeof(float) ? 1e-5 : 1e-6;
 // B^-1 - D^-1 of a block
 template <class T> struct InvertStrong {
   const int *begin, *at;
