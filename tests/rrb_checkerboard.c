@@ -2,6 +2,7 @@ static char help[] = "CG with PC rrb on random checkerboards of 3 x 3 to 60 x 60
                      "Dirichlet sides: it always converges, within 15 iterations, whether the null space is attached to the matrix or not.\n\n"
                      "  -seed s -rounds c -show\n\n";
 
+#include "compat.h"
 #include "five_points.h"
 #include "rrb_problem.h"
 
@@ -78,7 +79,7 @@ static PetscErrorCode Test(PetscInt seed, PetscBool show, PetscInt *bad)
   }
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetDM(ksp, da));
-  PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
+  PetscCall(SetDMActive(ksp, PETSC_FALSE));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetType(ksp, KSPCG));
   PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));

@@ -520,10 +520,12 @@ int main(int argc, char **argv)
       args: -problem power -jump 1e4 -spots -block 1 -n 129 -seed 3 -most 3 -cycles 20
     test: # blocks, with contact that presses and contact that does not
       suffix: blocks
+      requires: hypre
       args: -problem power -jump 1e4 -spots -block 16 -n 257 -seed 3 -multiplier {{0 100}} -cycles 17
       args: -rs_ksp_type cg -rs_pc_type hypre
     test:
       suffix: blocks_3d
+      requires: hypre
       args: -problem power -jump 1e4 -spots -block 8 -n 33 -dim 3 -seed 3 -multiplier 100 -cycles 17
       args: -rs_ksp_type cg -rs_pc_type hypre
     test: # the same by the program's choice

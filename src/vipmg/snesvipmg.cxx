@@ -59,7 +59,8 @@ struct SNESProblem : vipmg::Problem {
     PetscCall(SNESLogConvergenceHistory(snes, n.inactive, n.cycles));
     PetscCall(CompatSNESConverged(snes, iteration, n.x, n.step, n.inactive));
     // nothing is left to do, though a tolerance of zero is not reached
-    if (!snes->reason && n.natural == 0 && n.inactive == 0 && snes->ops->converged != SNESConvergedSkip)
+    const bool nothing_left = n.natural == 0 && n.inactive == 0 && snes->ops->converged != SNESConvergedSkip;
+    if (nothing_left && (!snes->reason || snes->reason == SNES_DIVERGED_MAX_IT))
       snes->reason = SNES_CONVERGED_FNORM_ABS;
     PetscCall(SNESMonitor(snes, iteration, n.inactive));
     if (!snes->reason && snes->ops->update) {

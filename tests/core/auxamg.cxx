@@ -138,13 +138,13 @@ void check_tree(int dim, int n, double grading, int most)
   }
 }
 
-using Blocks = std::map<std::pair<int, int>, std::vector<double>>;
+using BlockEntries = std::map<std::pair<int, int>, std::vector<double>>;
 
-template <class T> Blocks blocks(const Level<T> &level, int bs)
+template <class T> BlockEntries blocks(const Level<T> &level, int bs)
 {
   const std::vector<int> i = get(level.i), j = get(level.j);
   const std::vector<T>   a = get(level.a);
-  Blocks                 found;
+  BlockEntries                 found;
   for (int p = 0; p < level.n; ++p)
     for (int e = i[(size_t)p]; e < i[(size_t)p + 1]; ++e) {
       EXPECT_FALSE(found.count({p, j[(size_t)e]})) << "an entry stands twice";
@@ -180,7 +180,7 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
         for (int p = begin[(size_t)c]; p < begin[(size_t)c + 1]; ++p)
           for (int k = 0; k < fine.transfer.corners; ++k)
             if (const double v = w[(size_t)(p * fine.transfer.corners + k)]) P[(size_t)p][vertex[(size_t)(c * fine.transfer.corners + k)]] += v;
-      Blocks expected;
+      BlockEntries expected;
       double largest = 0;
       for (const auto &e : blocks(fine, bs))
         for (const auto &r : P[(size_t)e.first.first])
@@ -191,7 +191,7 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
           }
       for (const auto &e : expected)
         for (double v : e.second) largest = std::max(largest, std::fabs(v));
-      const Blocks found = blocks(h.levels()[l + 1], bs);
+      const BlockEntries found = blocks(h.levels()[l + 1], bs);
       if (exec().space == Space::host) { // where nothing searches for the diagonal
         const std::vector<int> first = get(h.levels()[l + 1].i), columns = get(h.levels()[l + 1].j);
         for (int v = 0; v < h.levels()[l + 1].n; ++v) ASSERT_EQ(columns[(size_t)first[(size_t)v]], v);
@@ -285,7 +285,7 @@ TEST(AuxAMG, OrderOfNodesDoesNotMatter)
     return blocks(h.levels()[1], 1);
   };
   std::vector<size_t> one, other;
-  const Blocks        first = coarse(A, x, one), second = coarse(B, moved, other);
+  const BlockEntries        first = coarse(A, x, one), second = coarse(B, moved, other);
   EXPECT_EQ(one, other);
   ASSERT_EQ(first.size(), second.size());
   for (const auto &e : first) {
