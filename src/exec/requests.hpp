@@ -17,6 +17,12 @@ public:
     exec_(exec), rank_(rank_of(comm)), begins_(std::move(begins)), messages_(comm, counts_of(begins_, rank_))
   {
   }
+  static int rank_of(MPI_Comm comm)
+  {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+  }
   int        received() const { return messages_.from_begins.back(); }
   int        first(size_t run) const { return begins_[run][(size_t)rank_]; } // of those for this process
   int        own(size_t run) const { return begins_[run][(size_t)rank_ + 1] - first(run); }
@@ -51,7 +57,8 @@ public:
     });
     device::synchronize(items.space()); // the originals go
   }
-  // Both: f(n, items, answers) answers so many of them, those of others and those of this process.
+  // Sends the items and has all of them answered: f(n, items, answers) is called for n of other processes and, run by
+  // run, for this process's own. Collective.
   template <class V, class W, class F>
   void ask(const Buffer<V> &items, int width, Buffer<W> &answers, int answer_width, const F &f) const
   {
@@ -65,12 +72,6 @@ public:
   }
 
 private:
-  static int rank_of(MPI_Comm comm)
-  {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    return rank;
-  }
   static std::vector<int> counts_of(const std::vector<std::vector<int>> &begins, int rank)
   {
     std::vector<int> counts(begins[0].size() - 1);

@@ -24,7 +24,7 @@ PetscErrorCode Entries(MatNullSpace space, PetscInt n, PetscInt bs, std::vector<
   PetscFunctionBegin;
   PetscCall(MatNullSpaceGetVecs(space, &constant, &count, &vectors));
   if (constant || (bs != 2 && bs != 3) || count != bs * (bs + 1) / 2) PetscFunctionReturn(PETSC_SUCCESS);
-  entry.resize((size_t)(n * bs * count));
+  TesseraCallCXX(entry.resize((size_t)n * (size_t)(bs * count)));
   for (PetscInt k = 0; k < count; ++k) {
     const PetscScalar *v;
     PetscInt           length;
@@ -34,7 +34,7 @@ PetscErrorCode Entries(MatNullSpace space, PetscInt n, PetscInt bs, std::vector<
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCall(VecGetArrayRead(vectors[k], &v));
-    for (PetscInt p = 0; p < n * bs; ++p) entry[(size_t)(p * count + k)] = PetscRealPart(v[p]);
+    for (PetscInt p = 0; p < n * bs; ++p) entry[(size_t)p * (size_t)count + (size_t)k] = PetscRealPart(v[p]);
     PetscCall(VecRestoreArrayRead(vectors[k], &v));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -47,12 +47,12 @@ PetscErrorCode Covariances(MPI_Comm comm, PetscInt n, int width, std::vector<dou
 
   PetscFunctionBegin;
   for (PetscInt p = 0; p < n; ++p)
-    for (int k = 0; k < width; ++k) sums[(size_t)k] += entry[(size_t)(p * width + k)];
+    for (int k = 0; k < width; ++k) sums[(size_t)k] += entry[(size_t)p * (size_t)width + (size_t)k];
   sums[(size_t)width] = (double)n;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums.data(), width + 1, MPI_DOUBLE, MPI_SUM, comm));
   c.assign((size_t)(width * width), 0);
   for (PetscInt p = 0; p < n; ++p) {
-    double *const of = entry.data() + p * width;
+    double *const of = entry.data() + (size_t)p * (size_t)width;
     for (int k = 0; k < width; ++k) of[k] -= sums[(size_t)k] / sums[(size_t)width];
     for (int k = 0; k < width; ++k)
       for (int l = 0; l < width; ++l) c[(size_t)(k * width + l)] += of[k] * of[l];

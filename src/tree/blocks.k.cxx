@@ -351,6 +351,7 @@ template <class T> CouplingLists NumericSetup<T>::strong_couplings(Level<T> &lev
   lists.from     = listed(from);
   lists.to       = listed(to);
   lists.strength = listed(strength);
+  if (lists.unknown.empty()) return {}; // of a device that has failed
   lists.own = (size_t)(std::lower_bound(lists.unknown.begin(), lists.unknown.end(), unknowns) - lists.unknown.begin());
   return lists;
 }
@@ -373,12 +374,16 @@ Blocks<long long> NumericSetup<T>::join_shared(const CouplingLists &lists, const
     const size_t a = (size_t)lists.from[k], b = (size_t)lists.to[k];
     if (met[a]) list.push_back({lists.strength[k], {names[a], names[b]}});
   }
-  const int        count = (int)(list.size() * sizeof(NamedCoupling));
+  MPI_Datatype     coupling;
+  const int        count = (int)list.size();
+  MPI_Type_contiguous((int)sizeof(NamedCoupling), MPI_BYTE, &coupling);
+  MPI_Type_commit(&coupling);
   std::vector<int> counts((size_t)size), begins((size_t)size + 1);
   MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
   std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
-  std::vector<NamedCoupling> all((size_t)begins.back() / sizeof(NamedCoupling));
-  MPI_Allgatherv(list.data(), count, MPI_BYTE, all.data(), counts.data(), begins.data(), MPI_BYTE, comm_);
+  std::vector<NamedCoupling> all((size_t)begins.back());
+  MPI_Allgatherv(list.data(), count, coupling, all.data(), counts.data(), begins.data(), coupling, comm_);
+  MPI_Type_free(&coupling);
   return join_named(all, max_in_strong_block);
 }
 

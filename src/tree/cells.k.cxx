@@ -216,7 +216,7 @@ template <int D, class T> struct Weights {
     }
     for (int c = 0; c < corners; ++c) {
       weight[(ptrdiff_t)corners * p + c] = (T)w[c];
-      if (w[c] > 0) used[vertex[(l << D) + c]] = 1;
+      if (const int v = vertex[(l << D) + c]; w[c] > 0 && v >= 0) used[v] = 1;
     }
   }
 };

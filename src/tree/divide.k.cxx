@@ -270,9 +270,9 @@ template <class T> MergedRows merge_rows(const Level<T> &coarse, const PartsOfRo
   return to;
 }
 
-// The final numbers of vertices of others of which no row is here, as far as they are columns; -1: they are none. Until
-// now they had the numbers from coarse.rows on, the first ones up to `known`. Columns of merged rows become such
-// numbers, and owner and index get the vertices.
+// The final numbers of vertices of others of which no row is here, as far as they are columns; -1: they are none.
+// got.others has them by numbers from coarse.rows on; the first ones, up to `known`, were here. Columns of merged rows
+// become final numbers, and owner and index get the vertices.
 template <class T>
 std::vector<int> number_others(const Level<T> &coarse, const PartsOfRows &got, MergedRows &merged, int known,
                                std::vector<int> &owner, std::vector<int> &index)
@@ -391,7 +391,7 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   remap(fine, copy_to(exec_.space, merged.here).data(), (int)row.size(), row.data(), copy_to(exec_.space, merged.map));
   coarse.i = std::move(begin);
   coarse.j = std::move(j);
-  // leaves of others are not needed any more, nor corners at which no own node has a weight
+  // the cycle needs neither leaves of others nor corners at which no own node has a weight
   const int   corners = fine.transfer.cells * fine.transfer.corners;
   Buffer<int> corner = make_unset<int>((size_t)corners);
   for_each(exec_, corners, CopyValues<int>{fine.transfer.vertex.data(), corner.data()});

@@ -67,7 +67,7 @@ template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector
     // on a device all trees that the limits let become grids, as far as there is no other reason to stop
     int number = 1;
     for (double of = levels_[0].nodes / params_.cell_size;
-         exec_.space == Space::cuda && !k && of * params_.bs > params_.coarse && number < params_.grids;
+         device_ && !k && of * params_.bs > params_.coarse && number < params_.grids;
          of /= 1 << params_.dim)
       ++number;
     if (k == (int)taken.size())
@@ -160,10 +160,12 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   interpolate(fine, cells, y, leaf);
   if (lost()) return Failure::lost;
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest;
+  const auto parts = parts_;
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, leaf);
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   sizes.found = n;
   if (n >= sizes.most || n < sizes.least) {
+    parts_ = parts;
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
     fine.transfer.begin  = Buffer<int>();
@@ -183,7 +185,8 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   int size;
   MPI_Comm_size(comm_, &size);
   coarse.distributed = from.distributed && !sweeps() && !params_.aggregation && params_.cycle != Cycle::k &&
-                       (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
+                       (double)n * params_.bs >
+                         std::max((device_ ? divided_on_devices : divided) * params_.coarse, divided_least * size);
   Division division;
   Division *const owners = coarse.distributed ? &division : nullptr;
   if (local && !owners) gather_vertices(exec_, comm_, cells);
@@ -209,7 +212,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }
   if (from.by_nodes()) from.transfer.leaf = std::move(leaf);
-  if (strong_) numeric_.product(from, coarse);
+  if (parts_.strong) numeric_.product(from, coarse);
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {

@@ -213,14 +213,15 @@ struct FindCorners {
   Key                 *answer;
   HD void              operator()(int p) const
   {
-    const int l = lower_bound(start, 0, leaves, asked[p]);
-    Key      *to = answer + (ptrdiff_t)(2 * corners + 1) * p;
+    const int  l     = lower_bound(start, 0, leaves, asked[p]);
+    const bool found = l < leaves && start[l] == asked[p];
+    Key       *to    = answer + (ptrdiff_t)(2 * corners + 1) * p;
     for (int c = 0; c < corners; ++c) {
-      const int v = l < leaves ? vertex[(ptrdiff_t)corners * l + c] : -1;
+      const int v = found ? vertex[(ptrdiff_t)corners * l + c] : -1;
       *to++ = v < 0 ? no_vertex : cell[v];
       *to++ = v < 0 ? no_vertex : key[v];
     }
-    *to = l < leaves ? hangs[l] : 0;
+    *to = found ? hangs[l] : 0;
   }
 };
 struct TakeCorner { // one of the two keys, or what hangs

@@ -97,12 +97,13 @@ struct AtVertices {
   Requests     requests;
   Buffer<int>  number;           // of the vertices that others ask of
   AtVertices(const Exec &e, MPI_Comm comm, const Cells &c) :
-    exec(e), cells(c), rank(rank_of(comm)), first(c.first[(size_t)rank]), own(c.first[(size_t)rank + 1] - first),
+    exec(e), cells(c), rank(Requests::rank_of(comm)), first(c.first[(size_t)rank]),
+    own(c.first[(size_t)rank + 1] - first),
     requests(e, comm, {begins_of_numbers(e, c)}), number(requests.send(c.number))
   {
   }
-  // A table of the own vertices is filled: put(numbers, n, sent, process) with what others sent and with what is here;
-  // process: -1, or that from which all come.
+  // Fills a table of this keeper's vertices: put(n, numbers, values, mine) is called with what other processes have
+  // sent and with what this process has itself (mine).
   template <class Put> void each(const Buffer<int> &here, const Buffer<int> &sent, const Put &put) const
   {
     put(requests.received(), number.data(), sent.data(), false);
@@ -110,14 +111,6 @@ struct AtVertices {
   }
   // What the keeper has of each vertex goes to all that have it.
   Buffer<int> answer(const Buffer<int> &table) const;
-
-private:
-  static int rank_of(MPI_Comm comm)
-  {
-    int r;
-    MPI_Comm_rank(comm, &r);
-    return r;
-  }
 };
 // Numbers of what a failed device sends may be anything.
 struct AtNumber {

@@ -232,7 +232,7 @@ struct Runs {
 template <class T> Buffer<T> Setup<T>::find_weak(Level<T> &fine, const Buffer<int> &leaf, double few)
 {
   const bool first = levels_.size() == 1;
-  if (!first && !strong_) return {};
+  if (!first && !parts_.strong) return {};
   Buffer<T> d = make_unset<T>((size_t)(fine.n + fine.ghosts));
   for_each(exec_, fine.n, LargestDiagonal<T>{fine.i.data(), fine.j.data(), fine.a.data(), params_.bs, d.data()});
   if (fine.distributed) fine.exchange.forward(d.data(), 1);
@@ -240,8 +240,8 @@ template <class T> Buffer<T> Setup<T>::find_weak(Level<T> &fine, const Buffer<in
   Buffer<double>   sum = make<double>(1);
   const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
   sum_each(exec_, fine.points, CountWeak<T>{fine.i.data(), fine.j.data(), leaf.data(), coupled}, sum.data());
-  strong_ = total(fetch(sum, 0)) > few;
-  return strong_ ? std::move(d) : Buffer<T>();
+  parts_.strong = total(fetch(sum, 0)) > few;
+  return parts_.strong ? std::move(d) : Buffer<T>();
 }
 
 // The labels of roots and corners. False: those around each vertex are equal, or those that are not are few, as on any
@@ -258,7 +258,7 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   for_each(exec_, all, Enumerate{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
   const double     lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
-  const double     few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);
+  const double     few = parts_.split ? 0 : std::max(lines, 0.03 * fine.nodes);
   const Buffer<T>  d = find_weak(fine, leaf, few);
   const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
   for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root.data(), !fine.distributed, coupled});
@@ -292,7 +292,7 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
     // labels only grow, so there will be fewer
     const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
     if (!(others > few)) {
-      if (levels_.size() == 1) strong_ = false;
+      if (levels_.size() == 1) parts_.strong = false;
       return false;
     }
     if (changes == 0) return true;
@@ -342,7 +342,7 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   const int vertices = fine.distributed ? cells.first.back() : cells.vertices;
   const int all_new  = vertices + (int)list.size() - before.back();
   if (all_new >= 0.8 * fine.nodes) return; // neighbours lie anywhere: there would be no smaller grid
-  split_ = true;
+  parts_.split = true;
   const auto number_of = [&](int p, int c) {
     const Component of = component(p, c);
     if (of.vertex < 0) return -1;

@@ -147,9 +147,13 @@ private:
   Keepers                 keepers_;
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
+  const bool              device_  = exec_.space == Space::cuda; // where the host's waits and messages cost most
   double                  crowded_ = 0;
-  bool                    strong_  = false; // parts are told apart by values: operators are made with their patterns
-  bool                    split_   = false; // a grid has vertices of several parts of the mesh
+  // Parts of the mesh that grids keep apart: found by values, so that operators are made with their patterns; some
+  // vertex is of several.
+  struct {
+    bool strong = false, split = false;
+  } parts_;
 };
 
 } // namespace tessera::tree

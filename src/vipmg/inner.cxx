@@ -16,13 +16,15 @@ constexpr int    max_single = 20;   // without coarse grids
 // share of nodes that change status in a cycle: below, the monotone part is left out
 constexpr double settled    = 1e-5;
 constexpr double slow       = 0.5;  // a factor above brings it back
-// cycles by which their rate is judged, and how many more of them are worth less than systems of the inactive nodes
+// The rate of cycles is judged by the last `judged` of them. Where the target would take more than `too_many` more,
+// systems of the inactive nodes are taken in their place.
 constexpr int    judged     = 10;
 constexpr double too_many   = 40;
-// the same where interpolation does not follow the coefficients, and PC rrb solves the systems
+// The same two numbers where interpolation does not follow the coefficients and PC rrb solves the systems.
 constexpr int    judged_rough   = 3;
 constexpr double too_many_rough = 12;
-constexpr int    most_in_vain = 3; // times in a row that neither of the two halves the residual
+// So many linear problems in a row may be solved by neither of the two while the nonlinear residual does not fall.
+constexpr int    most_in_vain = 6;
 // products with the matrix that take as long as the operators of a tree's hierarchy and its cycles; those of grids are
 // worth 20, too few to begin
 constexpr int    worthwhile = 200;
@@ -91,12 +93,15 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(Restore());
   PetscCall(VecDestroy(&Y));
   *failed = *failed && !(model->natural < here.natural);
-  reduced_ = model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ? 0 : reduced_ + 1;
-  if (reduced_ < most_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
+  if (model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ||
+      here.natural < 0.25 * in_vain_.first)
+    in_vain_ = {0, here.natural};
+  if (++in_vain_.number <= most_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
   *failed = true;
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                          "neither cycles nor systems of the inactive nodes come nearer to the solution of the "
-                          "linearized problem (natural residual %g, from %g): the Jacobian is far from an M-matrix. "
+                          "neither cycles nor systems of the inactive nodes come near to the solutions of the "
+                          "last linearized problems (natural residual %g, from %g): the Jacobian is far from an "
+                          "M-matrix. "
                           "Does convection dominate in central differences?",
                           std::sqrt(model->natural), std::sqrt(here.natural)));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -225,14 +225,15 @@ void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &
 bool recombine(Plan &plan, Level &l, bool measured)
 {
   measured = measured && l.by_rows;
-  const bool host = plan.exec.space == Space::host;
+  const bool host = plan.exec.space == Space::host, top = &l == plan.levels.data();
+  const bool many = top && ++plan.span.cycles > Span::first_cycles;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
     using S = Stencil3<K::dimension, K::box>;
     const S    s  = stencil<K::dimension, K::box>(l, l.A);
     const auto go = [&](auto symmetric) {
       constexpr bool energy = decltype(symmetric)::value;
-      const bool     spans  = !energy && host && &l == plan.levels.data();
+      const bool     spans  = !energy && host && many;
       begin_join(plan.search);
       follow(
         l,

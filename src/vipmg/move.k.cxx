@@ -161,6 +161,7 @@ bool BoxProblem::load(const double *F, const double *X, const double *XL, const 
                          l.lo.data(), l.up.data()});
   double *fields[] = {l.lo.data(), l.up.data(), l.x.data()};
   l.halo.exchange(fields, 3);
+  plan_->span.cycles = 0;
   return !(change.sum == 0);
 }
 

@@ -281,7 +281,7 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
 
   PetscFunctionBegin;
   carried_    = true;
-  reduced_    = 0;
+  in_vain_    = {};
   strict_     = false;
   best_.above = 0;
   PetscCall(ProjectToBounds(XL, XU, X));

@@ -112,7 +112,10 @@ private:
   LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }
   LinearProblem *linear_ = nullptr; // of the box, or of the mesh, or of a single grid
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
-  int            reduced_ = 0; // times in a row that systems of the inactive nodes have brought nothing
+  struct {                        // linear problems in a row that systems of the inactive nodes have not solved
+    int    number = 0;
+    double first  = HUGE_VAL;     // natural residual, squared, of the first of them
+  } in_vain_;
   VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from
   struct {                        // of the points that the last steps have not come below

@@ -322,6 +322,7 @@ void build(Plan &plan)
   device::synchronize(plan.exec.space); // before `kept` goes
   plan.built         = true;
   plan.truncated_top = -1;
+  plan.span.forget();
   choose(plan);
 }
 
