@@ -1,4 +1,6 @@
-// Kernels over a list: `HD void operator()(int p) const` for p in [0, n), in any order; and sums over a list.
+// Loops over a list: a kernel is `HD void operator()(int p) const` for p in [0, n), in any order; and sums over a list.
+// Kernels that several files need stand here, the atomic operations of such kernels, and what is done with the products
+// of a matrix's rows.
 #pragma once
 #include "exec/exec.hpp"
 
@@ -52,10 +54,10 @@ template <class T> HD inline T claim(T *place, T v)
 #endif
 }
 
-template <class T> struct CopyValues {
+template <class T, class To = T> struct CopyValues {
   const T *from;
-  T       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
+  To      *to;
+  HD void  operator()(int p) const { to[p] = (To)from[p]; }
 };
 template <class T> struct SetValues {
   T      *to, value;
@@ -78,7 +80,19 @@ template <class T, class Index = int> struct ScatterValues {
   T           *to;
   HD void      operator()(int p) const { to[list[p]] = from[p]; }
 };
-// Of keys in order: where others begin than the one before.
+// to[list[p]] = p
+struct InvertList {
+  const int *list;
+  int       *to;
+  HD void    operator()(int p) const { to[list[p]] = p; }
+};
+struct FlagEqual {
+  const int     *of;
+  int            value;
+  unsigned char *flag;
+  HD void        operator()(int p) const { flag[p] = of[p] == value; }
+};
+// Of keys in order: is the key another one than that before it?
 template <class T> struct FirstOfRun {
   const T       *key;
   unsigned char *flag;

@@ -91,11 +91,11 @@ PetscErrorCode ChooseSign(MPI_Comm comm, PetscInt n, int dim, double *x)
   PetscFunctionBegin;
   for (PetscInt p = 0; p < n; ++p) {
     double sum = 0;
-    for (int r = 0; r < dim; ++r) sum += x[p * dim + r];
+    for (int r = 0; r < dim; ++r) sum += x[(size_t)p * (size_t)dim + (size_t)r];
     skew += sum * sum * sum;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &skew, 1, MPI_DOUBLE, MPI_SUM, comm));
-  for (PetscInt p = 0; p < n * dim && skew < 0; ++p) x[p] = -x[p];
+  for (size_t k = 0; k < (size_t)n * (size_t)dim && skew < 0; ++k) x[k] = -x[k];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,13 +128,13 @@ PetscErrorCode FromNearNullSpace(const NodesOf &of, Coordinates *found)
     for (int k = 0; k < width; ++k) axes[q * width + k] = c[(size_t)((width - 1 - q) * width + k)];
   if (dim == bs) map_to_points(dim, vectors, axes, m);
   else for (int q = 0; q < dim; ++q) m[q * dim + q] = 1; // points of a plane or a line, along its axes
-  TesseraCallCXX(found->x.resize((size_t)(n * dim)));
+  TesseraCallCXX(found->x.resize((size_t)n * (size_t)dim));
   double *const x = found->x.data();
   for (PetscInt p = 0; p < n; ++p)
     for (int q = 0; q < dim; ++q) {
       double part = 0;
-      for (int k = 0; k < width; ++k) part += axes[q * width + k] * entry[(size_t)(p * width + k)];
-      for (int r = 0; r < dim; ++r) x[p * dim + r] += m[dim * q + r] * part;
+      for (int k = 0; k < width; ++k) part += axes[q * width + k] * entry[(size_t)p * (size_t)width + (size_t)k];
+      for (int r = 0; r < dim; ++r) x[(size_t)p * (size_t)dim + (size_t)r] += m[dim * q + r] * part;
     }
   PetscCall(ChooseSign(comm, n, dim, x));
   found->dim  = dim;

@@ -42,17 +42,6 @@ struct MarkOthers {
         raise_to(state + v, weights >> c & 1 ? needed : present);
   }
 };
-struct Equals {
-  const int     *of;
-  int            v;
-  unsigned char *flag;
-  HD void        operator()(int p) const { flag[p] = of[p] == v; }
-};
-struct NumberVertices {
-  const int *vertex;
-  int       *here;
-  HD void    operator()(int k) const { here[vertex[k]] = k; }
-};
 struct NumberCorners {
   const int *here;
   int       *corner;
@@ -88,15 +77,15 @@ struct FindHere {
   }
 };
 
-struct RowLengths {
-  const int *i;
-  int       *length;
-  HD void    operator()(int v) const { length[v] = i[v + 1] - i[v]; }
-};
+// row: a list of rows; nullptr: all
 struct LengthsOfRows {
   const int *row, *i;
   int       *length;
-  HD void    operator()(int r) const { length[r] = i[row[r] + 1] - i[row[r]]; }
+  HD void    operator()(int r) const
+  {
+    const int v = row ? row[r] : r;
+    length[r]   = i[v + 1] - i[v];
+  }
 };
 // The columns of rows in a list, one after the other.
 struct ColumnsOfRows {
@@ -320,24 +309,19 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
   Buffer<unsigned char> flag = make_unset<unsigned char>((size_t)n);
   const auto            where = [&](const Buffer<int> &of, int v) {
     Buffer<int> place;
-    for_each(exec_, n, Equals{of.data(), v, flag.data()});
+    for_each(exec_, n, FlagEqual{of.data(), v, flag.data()});
     select(exec_, n, flag, place);
     return place;
   };
-  const Buffer<int> mine = where(d.owner, rank), other = where(state, present);
-  std::vector<int>  foreign = listed(where(state, needed)), of_foreign(foreign.size());
-  {
-    const Buffer<int> list = copy_to(exec_.space, foreign);
-    Buffer<int>       owner = make_unset<int>(foreign.size());
-    for_each(exec_, (int)foreign.size(), GatherValues<int>{list.data(), d.owner.data(), owner.data()});
-    of_foreign = listed(owner);
-    std::vector<int> order(foreign.size()), sorted;
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return of_foreign[(size_t)a] < of_foreign[(size_t)b]; });
-    for (int k : order) sorted.push_back(foreign[(size_t)k]);
-    foreign = std::move(sorted);
-  }
+  const Buffer<int> mine = where(d.owner, rank), other = where(state, present), of_others = where(state, needed);
+  Buffer<int>       owners_here = make_unset<int>(of_others.size());
+  for_each(exec_, (int)of_others.size(),
+           GatherValues<int>{of_others.data(), d.owner.data(), owners_here.data()});
+  const std::vector<int> list = listed(of_others), owner = listed(owners_here);
+  std::vector<int>       order(list.size()), foreign;
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return owner[(size_t)a] < owner[(size_t)b]; });
+  for (int k : order) foreign.push_back(list[(size_t)k]);
   const Buffer<int> rest = copy_to(exec_.space, foreign);
   const int         first_rest = (int)mine.size(), first_other = first_rest + (int)rest.size();
   coarse.rows = first_other;
@@ -346,7 +330,7 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
   for_each(exec_, (int)rest.size(), CopyValues<int>{rest.data(), d.vertex.data() + first_rest});
   for_each(exec_, (int)other.size(), CopyValues<int>{other.data(), d.vertex.data() + first_other});
   d.here = make_unset<int>((size_t)n);
-  for_each(exec_, (int)d.vertex.size(), NumberVertices{d.vertex.data(), d.here.data()});
+  for_each(exec_, (int)d.vertex.size(), InvertList{d.vertex.data(), d.here.data()});
   for_each(exec_, (int)fine.transfer.vertex.size(), NumberCorners{d.here.data(), fine.transfer.vertex.data()});
   return d;
 }
@@ -376,7 +360,7 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   for (size_t r = 0; r < merged.row.size(); ++r) lengths.push_back(merged.begin[r + 1] - merged.begin[r]);
   const Buffer<int> length = copy_to(exec_.space, lengths);
   Buffer<int>       begin = make_unset<int>((size_t)rows + 1), of_merged = make_unset<int>(lengths.size());
-  for_each(exec_, rows, RowLengths{coarse.i.data(), begin.data()});
+  for_each(exec_, rows, LengthsOfRows{nullptr, coarse.i.data(), begin.data()});
   for_each(exec_, (int)row.size(), ScatterValues<int>{row.data(), length.data(), begin.data()});
   d.entries = (size_t)scan(exec_, rows, begin);
   const int   entries = fetch(begin, (size_t)own);
@@ -392,11 +376,8 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   coarse.i = std::move(begin);
   coarse.j = std::move(j);
   // the cycle needs neither leaves of others nor corners at which no own node has a weight
-  const int   corners = fine.transfer.cells * fine.transfer.corners;
-  Buffer<int> corner = make_unset<int>((size_t)corners);
-  for_each(exec_, corners, CopyValues<int>{fine.transfer.vertex.data(), corner.data()});
-  for_each(exec_, corners, LeaveOutCorners{rows, corner.data()});
-  fine.transfer.vertex = std::move(corner);
+  keep_first(exec_, (size_t)fine.transfer.cells * (size_t)fine.transfer.corners, fine.transfer.vertex);
+  for_each(exec_, (int)fine.transfer.vertex.size(), LeaveOutCorners{rows, fine.transfer.vertex.data()});
   coarse.start = make_unset<Key>((size_t)own);
   for_each(exec_, own, StartOfRow{d.vertex.data(), d.number.data(), coarse.start.data()});
   return merged.longest >= longest;

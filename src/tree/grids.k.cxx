@@ -2,6 +2,7 @@
 // operator.
 #include "tree/setup.hpp"
 #include "tree/dispatch.hpp"
+#include "tree/pairs.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 
@@ -92,7 +93,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
     Cells        cells = cells_of(tree, k, taken, leaves);
     Sizes        sizes{few_vertices(), 0.8 * nodes};
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
-    if (sizes.found < sizes.least) { // grids between are made of the vertices there are
+    if (sizes.found < sizes.least) { // too far from the mesh: there is one between
       if (const Failure::Kind kind = insert_grid(sizes.found, keys, sorted)) return kind;
       if (levels_.size() == before) {
         sizes.least = 0;
@@ -192,20 +193,15 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (local && !owners) gather_vertices(exec_, comm_, cells);
   from.transfer.vertex = std::move(cells.vertex);
   if (local) { // leaves of ghosts come behind those of own nodes
-    Buffer<int> number = make_unset<int>(1), begin;
+    Buffer<int> number = make_unset<int>(1);
     for_each(exec_, 1, CountBegun{from.transfer.begin.data(), cells.n, from.points, number.data()});
     from.transfer.cells = fetch(number, 0);
-    begin = make_unset<int>((size_t)from.transfer.cells + 1);
-    for_each(exec_, from.transfer.cells + 1, CopyValues<int>{from.transfer.begin.data(), begin.data()});
-    from.transfer.begin = std::move(begin);
+    keep_first(exec_, (size_t)from.transfer.cells + 1, from.transfer.begin);
   }
   if (owners) division = galerkin_.divide(from, coarse, cells);
   if (const Failure::Kind kind = galerkin_.product_pattern(from, leaf, cells.n, coarse, owners)) return kind;
-  if (local && !owners) {
-    Buffer<int> vertex = make_unset<int>((size_t)from.transfer.cells * (size_t)from.transfer.corners);
-    for_each(exec_, (int)vertex.size(), CopyValues<int>{from.transfer.vertex.data(), vertex.data()});
-    from.transfer.vertex = std::move(vertex);
-  }
+  if (local && !owners)
+    keep_first(exec_, (size_t)from.transfer.cells * (size_t)from.transfer.corners, from.transfer.vertex);
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
   if (sweeps()) {

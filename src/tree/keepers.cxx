@@ -126,8 +126,8 @@ KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capac
     for (size_t r = rank + 1; r < begins.size(); ++r) begins[r] += (int)own;
     merge_runs(exec, begins, bits, 0, merged);
   }
-  const EndsOfKeepers ends(comm, keepers.size, std::max(capacity, 1), merged);
   const int           width = std::max(capacity, 1);
+  const EndsOfKeepers ends(comm, keepers.size, width, merged);
   keepers.least.assign((size_t)keepers.size, 1);
   keepers.most.assign((size_t)keepers.size, 0);
   for (size_t r = 0; r < ends.count.size(); ++r)
@@ -154,8 +154,8 @@ KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capac
   return kept;
 }
 
-std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keepers, int dim, int capacity,
-                                         const KeptKeys &kept)
+std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keepers, int dim, int capacity, int n,
+                                         const Key *own)
 {
   std::set<SpanningCell> cells;
   int                    before = -1;
@@ -176,7 +176,7 @@ std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keeper
     ends.push_back(c.start);
     ends.push_back(c.start + ((Key)1 << (dim * (depth(dim) - c.level))));
   }
-  const std::vector<long long> at = below(exec, kept.last - kept.first, kept.key.data() + kept.first, ends);
+  const std::vector<long long> at = below(exec, n, own, ends);
   for (size_t c = 0; c < at.size(); c += 2) count.push_back(at[c + 1] - at[c]);
   MPI_Allreduce(MPI_IN_PLACE, count.data(), (int)count.size(), MPI_LONG_LONG, MPI_SUM, keepers.comm);
   for (size_t c = 0; c < list.size(); ++c) // as FillSplits has them

@@ -40,8 +40,8 @@ struct KeptKeys {
 KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capacity, bool leaves, int n,
                    const Buffer<Key> &sorted, Keepers &keepers);
 // The cells of several keepers, with their ranks by the numbers of their nodes. Collective.
-std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keepers, int dim, int capacity,
-                                         const KeptKeys &kept);
+std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keepers, int dim, int capacity, int n,
+                                         const Key *own);
 // Where the keys of each keeper begin among n keys in order, and the end, from which on keys are not below `none`.
 std::vector<int> begins_at_keepers(const Exec &exec, const Keepers &keepers, int n, const Key *keys, Key none);
 

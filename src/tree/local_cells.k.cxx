@@ -97,23 +97,13 @@ template <int D> void add_near_leaves(const Exec &exec, const Keepers &keepers, 
   starts = messages.send(starts);
   levels = messages.send(levels);
   if (starts.empty()) return;
-  // all in order
-  const int                      own = cells.n;
-  const Buffer<Key>              others = copy_to(exec.space, starts);
-  const Buffer<signed char>      of_others =
-    copy_to(exec.space, std::vector<signed char>(levels.begin(), levels.end()));
-  Buffer<int>                    order;
-  cells.n = own + (int)starts.size();
-  Buffer<Key>         both = make_unset<Key>(exec, (size_t)cells.n);
-  Buffer<signed char> both_levels = make_unset<signed char>(exec, (size_t)cells.n), sorted;
-  for_each(exec, own, CopyValues<Key>{cells.start.data(), both.data()});
-  for_each(exec, cells.n - own, CopyValues<Key>{others.data(), both.data() + own});
-  for_each(exec, own, CopyValues<signed char>{cells.level.data(), both_levels.data()});
-  for_each(exec, cells.n - own, CopyValues<signed char>{of_others.data(), both_levels.data() + own});
-  sort_keys(exec, cells.n, D * depth(D), both, order);
-  sorted = make_unset<signed char>(exec, (size_t)cells.n);
-  for_each(exec, cells.n, GatherValues<signed char>{order.data(), both_levels.data(), sorted.data()});
-  cells.start = std::move(both);
+  append(exec, copy_to(exec.space, starts), cells.start);
+  append(exec, copy_to(exec.space, std::vector<signed char>(levels.begin(), levels.end())), cells.level);
+  cells.n = (int)cells.start.size();
+  Buffer<int>         order;
+  Buffer<signed char> sorted = make_unset<signed char>(exec, (size_t)cells.n);
+  sort_keys(exec, cells.n, D * depth(D), cells.start, order);
+  for_each(exec, cells.n, GatherValues<signed char>{order.data(), cells.level.data(), sorted.data()});
   cells.level = std::move(sorted);
 }
 

@@ -150,12 +150,6 @@ struct OwnerOfTable {
   int     processes, *table;
   HD void operator()(int v) const { table[v] = processes - table[v]; }
 };
-struct FlagOwned {
-  const int     *owner;
-  int            rank;
-  unsigned char *flag;
-  HD void        operator()(int v) const { flag[v] = owner[v] == rank; }
-};
 struct IndexOfOwned {
   const unsigned char *flag;
   const int           *before;
@@ -220,13 +214,11 @@ void number_local_vertices(const Exec &exec, const Keepers &keepers, Cells &cell
   MPI_Allgather(&count, 1, MPI_INT, cells.first.data() + 1, 1, MPI_INT, keepers.comm);
   std::partial_sum(cells.first.begin(), cells.first.end(), cells.first.begin());
   // the numbers of those here
-  Buffer<int> numbers = make_unset<int>(exec, (size_t)all), of_others = make_unset<int>(exec, (size_t)(all - own)),
-              number = make_unset<int>(exec, (size_t)n);
-  for_each(exec, all,
-           FindNumber{{cell.data(), key.data()}, count, cells.first[(size_t)keepers.rank], asked.data(),
-                      numbers.data()});
-  for_each(exec, own, CopyValues<int>{numbers.data(), number.data() + at});
-  for_each(exec, all - own, CopyValues<int>{numbers.data() + own, of_others.data()});
+  const Pairs used_here{cell.data(), key.data()};
+  const int   first = cells.first[(size_t)keepers.rank];
+  Buffer<int> of_others = make_unset<int>(exec, (size_t)(all - own)), number = make_unset<int>(exec, (size_t)n);
+  for_each(exec, own, FindNumber{used_here, count, first, pairs.data() + 2 * at, number.data() + at});
+  for_each(exec, all - own, FindNumber{used_here, count, first, got.data(), of_others.data()});
   requests.answer(of_others, number);
   flag = make_unset<unsigned char>(exec, (size_t)n);
   for_each(exec, n, FlagNumbered{number.data(), flag.data()});
@@ -274,7 +266,7 @@ VertexOwners vertex_owners(const Exec &exec, MPI_Comm comm, const Cells &cells, 
   Buffer<unsigned char> flag = make_unset<unsigned char>(exec, bid.size());
   Buffer<int>           before, mine = make_unset<int>(exec, bid.size());
   owners.owner = at.answer(owner);
-  for_each(exec, cells.vertices, FlagOwned{owners.owner.data(), at.rank, flag.data()});
+  for_each(exec, cells.vertices, FlagEqual{owners.owner.data(), at.rank, flag.data()});
   count_flags(exec, cells.vertices, flag, before);
   owners.own = fetch(before, (size_t)cells.vertices);
   for_each(exec, cells.vertices, IndexOfOwned{flag.data(), before.data(), mine.data()});

@@ -13,6 +13,21 @@ template <class V> Buffer<V> make_unset(const Exec &exec, size_t n)
   return b;
 }
 
+// The first n items of a list remain; and others come behind them.
+template <class V> void keep_first(const Exec &exec, size_t n, Buffer<V> &list)
+{
+  Buffer<V> first = make_unset<V>(exec, n);
+  for_each(exec, (int)n, CopyValues<V>{list.data(), first.data()});
+  list = std::move(first);
+}
+template <class V> void append(const Exec &exec, const Buffer<V> &others, Buffer<V> &list)
+{
+  Buffer<V> both = make_unset<V>(exec, list.size() + others.size());
+  for_each(exec, (int)list.size(), CopyValues<V>{list.data(), both.data()});
+  for_each(exec, (int)others.size(), CopyValues<V>{others.data(), both.data() + list.size()});
+  list = std::move(both);
+}
+
 // Flags by their places; of each item how many are before it, and of all.
 struct Flagged {
   Buffer<int> place, before;

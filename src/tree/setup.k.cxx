@@ -32,11 +32,6 @@ struct HideConstrained {
     if (node[p]) key[p] = none;
   }
 };
-struct Invert {
-  const int *perm;
-  int       *where;
-  HD void    operator()(int p) const { where[perm[p]] = p; }
-};
 struct NumberGhosts {
   int    *where, n;
   HD void operator()(int g) const { where[n + g] = n + g; }
@@ -51,16 +46,6 @@ struct SortPoints {
     const int from = p < n ? perm[p] : p;
     for (int q = 0; q < dim; ++q) to[(ptrdiff_t)dim * p + q] = y[(ptrdiff_t)dim * from + q];
   }
-};
-struct Widen {
-  const unsigned *from;
-  Key            *to;
-  HD void         operator()(int p) const { to[p] = from[p]; }
-};
-struct Narrow {
-  const Key *from;
-  unsigned  *to;
-  HD void    operator()(int p) const { to[p] = (unsigned)from[p]; }
 };
 // Of nodes in order: 1 where more than `most` of them are in the same finest cell, which cannot be split.
 struct Crowded {
@@ -180,12 +165,12 @@ template <class T> std::vector<int> Setup<T>::count_leaves_of_all(Buffer<unsigne
   if (!levels_[0].distributed) return count_leaves(exec_, dim, params_.cell_size, own, near, 0, own);
   Keepers     keepers;
   Buffer<Key> keys = make_unset<Key>((size_t)own);
-  for_each(exec_, own, Widen{near.data(), keys.data()});
+  for_each(exec_, own, CopyValues<unsigned, Key>{near.data(), keys.data()});
   near = Buffer<unsigned>();
   const KeptKeys kept = keep_keys(exec_, comm_, dim, 32, params_.cell_size, false, own, keys, keepers);
   const int      all  = (int)kept.key.size();
   near = make_unset<unsigned>((size_t)all);
-  for_each(exec_, all, Narrow{kept.key.data(), near.data()});
+  for_each(exec_, all, CopyValues<Key, unsigned>{kept.key.data(), near.data()});
   std::vector<int> counts = count_leaves(exec_, dim, params_.cell_size, all, near, kept.first, kept.last);
   MPI_Allreduce(MPI_IN_PLACE, counts.data(), (int)counts.size(), MPI_INT, MPI_SUM, comm_);
   return counts;
@@ -292,7 +277,7 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
 // Where the nodes are in their order.
 template <class T> void Setup<T>::keep_order()
 {
-  for_each(exec_, points_.n, Invert{perm_.data(), where_.data()});
+  for_each(exec_, points_.n, InvertList{perm_.data(), where_.data()});
   levels_[0].exchange.renumber(where_);
   if (sweeps()) colouring_.everyone().key = std::move(points_.everyone);
 }

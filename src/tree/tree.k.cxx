@@ -18,7 +18,7 @@ public:
   {
   }
   Builder(const Exec &e, int capacity, const KeptKeys &k, const Keepers &keepers) :
-    exec_(e), capacity_(capacity), n_((int)k.key.size()), sorted_(depth(1)), key_(k.key), keepers_(&keepers), kept_(&k),
+    exec_(e), capacity_(capacity), n_((int)k.key.size()), sorted_(depth(1)), key_(k.key), keepers_(&keepers),
     first_(k.first), last_(k.last)
   {
   }
@@ -193,20 +193,25 @@ private:
   // level of any.
   void add_spanning(std::vector<Split> &split)
   {
-    spanning_  = spanning_cells(exec_, *keepers_, D, capacity_, *kept_);
+    spanning_  = spanning_cells(exec_, *keepers_, D, capacity_, last_ - first_, key_.data() + first_);
     int levels = (int)split.size();
     MPI_Allreduce(MPI_IN_PLACE, &levels, 1, MPI_INT, MPI_MAX, keepers_->comm);
     split.resize((size_t)levels);
     for_spanning(split, [&](const std::vector<size_t> &cells, Split &to) {
-      std::vector<Key> start;
-      std::vector<int> rank, all(cells.size());
-      for (size_t c : cells) {
-        start.push_back(spanning_[c].start);
-        rank.push_back(spanning_[c].rank);
-      }
-      std::iota(all.begin(), all.end(), 0);
-      add(to, {copy_to(exec_.space, start), copy_to(exec_.space, rank), copy_to(exec_.space, all)});
+      add(to, wanted_spanning(cells));
     });
+  }
+  // The spanning cells of these numbers, all of them.
+  Wanted wanted_spanning(const std::vector<size_t> &cells) const
+  {
+    std::vector<Key> start;
+    std::vector<int> rank, all(cells.size());
+    for (size_t c : cells) {
+      start.push_back(spanning_[c].start);
+      rank.push_back(spanning_[c].rank);
+    }
+    std::iota(all.begin(), all.end(), 0);
+    return {copy_to(exec_.space, start), copy_to(exec_.space, rank), copy_to(exec_.space, all)};
   }
   // f(numbers of the spanning cells with own nodes, the splits) of each level that has such cells
   template <class F> void for_spanning(std::vector<Split> &split, const F &f)
@@ -277,17 +282,10 @@ private:
   {
     for (const bool raise : {false, true}) {
       for_spanning(split, [&](const std::vector<size_t> &cells, Split &of) {
-        std::vector<Key> start;
-        std::vector<int> rank;
-        for (size_t c : cells) {
-          start.push_back(spanning_[c].start);
-          rank.push_back(spanning_[c].rank);
-        }
-        const Buffer<Key> key = copy_to(exec_.space, start);
-        Buffer<int>       ranks = copy_to(exec_.space, rank);
-        for_each(exec_, (int)key.size(),
-                 ShareRank{of.start.data(), of.n, of.rank.data(), key.data(), ranks.data(), raise});
-        rank = listed(ranks);
+        Wanted w = wanted_spanning(cells);
+        for_each(exec_, (int)cells.size(),
+                 ShareRank{of.start.data(), of.n, of.rank.data(), w.start.data(), w.rank.data(), raise});
+        const std::vector<int> rank = listed(w.rank);
         for (size_t c = 0; c < cells.size(); ++c) spanning_[cells[c]].rank = rank[c];
       });
       if (raise) break;
@@ -303,7 +301,6 @@ private:
   Buffer<int>        leaf_; // level of the leaf of each point
   // where several processes divide the tree, and its cells that several have
   const Keepers            *keepers_ = nullptr;
-  const KeptKeys           *kept_ = nullptr;
   int                       first_ = 0, last_; // own points
   std::vector<SpanningCell> spanning_;
 };

@@ -101,8 +101,7 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
                           "neither cycles nor systems of the inactive nodes come near to the solutions of the "
                           "last linearized problems (natural residual %g, from %g): the Jacobian is far from an "
-                          "M-matrix. "
-                          "Does convection dominate in central differences?",
+                          "M-matrix. Does convection dominate in central differences?",
                           std::sqrt(model->natural), std::sqrt(here.natural)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
