@@ -45,6 +45,18 @@ template <class T> T fetch(const Buffer<T> &from, size_t at)
   return v;
 }
 
+// Flags by their places; of each item how many are before it, and of all.
+struct Flagged {
+  Buffer<int> place, before;
+  int         count = 0;
+  Flagged(const Exec &exec, int n, const Buffer<unsigned char> &flag)
+  {
+    count_flags(exec, n, flag, before);
+    count = fetch(before, (size_t)n);
+    take_places(exec, n, flag, before, count, place);
+  }
+};
+
 // The first place in [first, last) whose key is not below `key`.
 template <class K> HD inline int lower_bound(const K *keys, int first, int last, K key)
 {

@@ -8,9 +8,8 @@
 // such an unknown by more than 0.2 comes to them: where elements are flat, their neighbors are no good ones either. A
 // good mesh has hardly any strong couplings; work is in proportion to those there are.
 #pragma once
-#include "exec/buffer.hpp"
+#include "exec/clusters.hpp"
 #include "exec/exchange.hpp"
-#include "exec/sort.hpp"
 
 namespace tessera::tree {
 
@@ -50,38 +49,11 @@ private:
   template <class V> const V *fetch_partners(const Level<T> &level, const V *of);
 };
 
-// Gauss and Jordan's method in place: blocks have a few unknowns, of another number each, which LAPACK's and cuBLAS's
-// batches do not know. Without pivoting, as the matrix is positive definite; unknowns whose pivot is below such a share
-// of their diagonal entry are left out.
-template <int MOST> HD inline void invert_block(double *a, int n, double dead)
-{
-  double diagonal[MOST];
-  for (int k = 0; k < n; ++k) diagonal[k] = a[k * n + k];
-  for (int k = 0; k < n; ++k) {
-    const double pivot = a[k * n + k];
-    if (!(pivot > dead * diagonal[k])) {
-      for (int q = 0; q < n; ++q) a[k * n + q] = a[q * n + k] = 0;
-      continue;
-    }
-    a[k * n + k] = 1;
-    for (int q = 0; q < n; ++q) a[k * n + q] /= pivot;
-    for (int r = 0; r < n; ++r) {
-      if (r == k) continue;
-      const double f = a[r * n + k];
-      a[r * n + k]   = 0;
-      for (int q = 0; q < n; ++q) a[r * n + q] -= f * a[k * n + q];
-    }
-  }
-}
-
-// A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are
-// T, leaves some.
-template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
-
-// Strong couplings of unknowns of a level, on the host: the unknowns that have any, in order, the places of each
-// coupling's ends among them, and how strong it is. From unknown[own] on they are of other processes.
-struct CouplingLists {
-  std::vector<int> unknown, from, to, strength;
-  size_t           own = 0;
+// Strong couplings of unknowns of a level: the unknowns that have any, in order, and of each coupling the places of
+// both ends among them, as often as it is listed. From unknown[own] on they are of other processes.
+struct StrongCouplings {
+  Buffer<int>   unknown;
+  WeightedPairs pairs;
+  int           own = 0;
 };
 } // namespace tessera::tree

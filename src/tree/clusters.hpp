@@ -1,24 +1,11 @@
-// Which unknowns of a level belong together (blocks.hpp), on the host.
+// Blocks of unknowns (blocks.hpp) that lie on several processes, on the host.
 #pragma once
-#include "tree/blocks.hpp"
+#include "exec/sort.hpp"
+#include <map>
+#include <mpi.h>
 #include <vector>
 
 namespace tessera::tree {
-
-// A coupling of two of n unknowns.
-struct StrongCoupling {
-  int strength, a, b;
-};
-// Blocks of unknowns, one after the other: block k is member[begin[k]] ... member[begin[k + 1] - 1].
-template <class V> struct Blocks {
-  std::vector<int> begin{0};
-  std::vector<V>   member;
-  size_t           size() const { return begin.size() - 1; }
-  bool             operator==(const Blocks &o) const { return begin == o.begin && member == o.member; }
-};
-// The blocks of unknowns that couplings join, the strongest ones first; in order. Results depend neither on the order
-// nor on how often a coupling is in the list.
-Blocks<int> join_strongly(std::vector<StrongCoupling> list, int n, int max_size);
 
 // An unknown of a process as one number.
 inline long long unknown_of(int process, int number)
@@ -45,13 +32,22 @@ struct NamedCoupling {
   int   strength;
   Named end[2];
 };
-// The unknowns in the lists. names: process, number and key (two halves) of the node of each
-std::vector<Named> name_unknowns(const CouplingLists &lists, const std::vector<double> &names, int bs);
-// The blocks of couplings of several processes.
-Blocks<long long> join_named(const std::vector<NamedCoupling> &list, int max_size);
-// Those of one process: of couplings whose first end is not left out (empty: none is), in the order of names, or where
-// these are empty of the unknowns' numbers, which are their names then.
-Blocks<long long> join_own(const CouplingLists &lists, const std::vector<Named> &names,
-                           const std::vector<char> &left_out);
+// Blocks of unknowns, one after the other: block k is member[begin[k]] ... member[begin[k + 1] - 1].
+struct NamedBlocks {
+  std::vector<int>       begin{0};
+  std::vector<long long> member;
+};
+NamedBlocks join_named(const std::vector<NamedCoupling> &list, int max_size);
+
+// What StrongBlocks has of such blocks. column: of each member, in the operator here; needed: places in row.
+struct SharedBlocks {
+  std::vector<int> begin{0}, at{0}, member, column, row, block, place, needed, owner, index;
+  // The blocks of the couplings of all processes. columns: of unknowns of others, where this one has them. Collective.
+  void             join(MPI_Comm comm, const std::vector<NamedCoupling> &couplings,
+                        const std::map<long long, int> &columns);
+
+private:
+  void add(const long long *of, int n, int rank, const std::map<long long, int> &columns, std::vector<int> &next);
+};
 
 } // namespace tessera::tree

@@ -17,6 +17,7 @@
 #include "multigrid/exact.hpp"
 #include "multigrid/orthogonal.hpp"
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,8 @@ template <class Index> struct Rows {
   const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
 };
 
-struct Named; // clusters.hpp
-template <class V> struct Blocks;
+struct NamedCoupling; // clusters.hpp
+struct SharedBlocks;
 template <class T> struct Level;
 enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
 
@@ -301,9 +302,11 @@ public:
 private:
   bool    jumps();
   void    filter(Level<T> &level);
-  CouplingLists     strong_couplings(Level<T> &level);
-  std::vector<char> meet_others(Level<T> &level, const CouplingLists &lists);
-  Blocks<long long> join_shared(const CouplingLists &lists, const std::vector<Named> &names, std::vector<char> &met);
+  StrongCouplings            strong_couplings(Level<T> &level);
+  std::vector<NamedCoupling> take_shared(Level<T> &level, StrongCouplings &couplings,
+                                         std::map<long long, int> &columns);
+  void    order_unknowns(const Level<T> &level, StrongCouplings &couplings);
+  void    list_blocks(Level<T> &level, const SharedBlocks &shared, const Clusters &own, const Buffer<int> &unknown);
   void    prepare_blocks(Level<T> &level, bool keep);
   void    find_blocks(Level<T> &level);
   void    invert_blocks(Level<T> &level);

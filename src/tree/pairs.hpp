@@ -28,18 +28,6 @@ template <class V> void append(const Exec &exec, const Buffer<V> &others, Buffer
   list = std::move(both);
 }
 
-// Flags by their places; of each item how many are before it, and of all.
-struct Flagged {
-  Buffer<int> place, before;
-  int         count;
-  Flagged(const Exec &exec, int n, const Buffer<unsigned char> &flag)
-  {
-    count_flags(exec, n, flag, before);
-    count = fetch(before, (size_t)n);
-    take_places(exec, n, flag, before, count, place);
-  }
-};
-
 constexpr Key no_vertex = ~(Key)0;
 
 // Pairs of a finest cell and a vertex beside it, in this order.

@@ -1,5 +1,6 @@
 // Gauss-Seidel by colours, of nodes or of blocks whose inverses are kept.
 #include "tree/hierarchy.hpp"
+#include "tree/invert.hpp"
 #include "tree/rows.hpp"
 #include <climits>
 #include <stdexcept>

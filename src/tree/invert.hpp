@@ -1,0 +1,42 @@
+// The inverses of the smoothers' small blocks.
+#pragma once
+#include "exec/tile.hpp"
+
+namespace tessera::tree {
+
+// Gauss and Jordan's method in place, by the threads of a block: blocks have a few unknowns, of another number each,
+// which LAPACK's and cuBLAS's batches do not know. Without pivoting, as the matrix is positive definite; unknowns whose
+// pivot is below such a share of their diagonal entry are left out. work: 3 n
+template <class Block> HD inline void invert_block(const Block &block, double *a, int n, double dead, double *work)
+{
+  double *const diagonal = work, *const column = work + n, *const row = column + n;
+  block.each(0, n, 0, 1, [&](int k, int) { diagonal[k] = a[k * n + k]; });
+  block.sync();
+  for (int k = 0; k < n; ++k) {
+    const double pivot = a[k * n + k];
+    const bool   alive = pivot > dead * diagonal[k];
+    block.each(0, n, 0, 1, [&](int q, int) {
+      column[q] = a[q * n + k];
+      row[q]    = alive ? (q == k ? 1 : a[k * n + q]) / pivot : 0;
+    });
+    block.sync();
+    block.each(0, n, 0, n, [&](int q, int r) {
+      if (r == k) a[r * n + q] = row[q];
+      else if (alive) a[r * n + q] = (q == k ? 0 : a[r * n + q]) - column[r] * row[q];
+      else if (q == k) a[r * n + q] = 0;
+    });
+    block.sync();
+  }
+}
+// The same by one thread.
+template <int MOST> HD inline void invert_block(double *a, int n, double dead)
+{
+  double work[3 * MOST];
+  invert_block(HostBlock{{}, nullptr}, a, n, dead, work);
+}
+
+// A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are
+// T, leaves some.
+template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
+
+} // namespace tessera::tree
