@@ -2,6 +2,7 @@
 #include "tree/hierarchy.hpp"
 #include "tree/invert.hpp"
 #include "exec/each.hpp"
+#include "exec/tile.hpp"
 #include <cmath>
 
 namespace tessera::tree {

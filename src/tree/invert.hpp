@@ -1,6 +1,6 @@
 // The inverses of the smoothers' small blocks.
 #pragma once
-#include "exec/tile.hpp"
+#include "exec/exec.hpp"
 
 namespace tessera::tree {
 
@@ -29,10 +29,18 @@ template <class Block> HD inline void invert_block(const Block &block, double *a
   }
 }
 // The same by one thread.
+struct OneThread {
+  template <class F> HD void each(int i0, int i1, int j0, int j1, const F &f) const
+  {
+    for (int j = j0; j < j1; ++j)
+      for (int i = i0; i < i1; ++i) f(i, j);
+  }
+  HD void sync() const { }
+};
 template <int MOST> HD inline void invert_block(double *a, int n, double dead)
 {
   double work[3 * MOST];
-  invert_block(HostBlock{{}, nullptr}, a, n, dead, work);
+  invert_block(OneThread(), a, n, dead, work);
 }
 
 // A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are
