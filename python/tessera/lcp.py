@@ -38,8 +38,8 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-def _address(name: str, array: Any, shape: 'tuple[int, ...]', device: int) -> Any:
-    """Where the numbers lie: an array of double precision, contiguous, of this shape and kind of device."""
+def _address(name: str, array: Any, shape: 'tuple[int, ...]', device: 'tuple[int, int]') -> Any:
+    """Where the numbers lie: an array of double precision, contiguous, of this shape and on this device."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
     capsule = array.__dlpack__()
@@ -49,7 +49,7 @@ def _address(name: str, array: Any, shape: 'tuple[int, ...]', device: int) -> An
         raise ValueError('%s has the shape %s, not %s' % (name, found, shape))
     if (t.code, t.bits, t.lanes) != (2, 64, 1):
         raise ValueError('%s is not in double precision' % name)
-    if MEMORY.get(t.device) != MEMORY.get(device):
+    if MEMORY.get(t.device) != MEMORY[device[0]] or (MEMORY[device[0]] and t.device_id != device[1]):
         raise ValueError('%s is not where the other arrays are' % name)
     step = 1
     for k in reversed(range(t.ndim)):
@@ -101,15 +101,18 @@ def lcp_solve_batch(
     LCPResult
         x, the relative residual of each problem, and the number of problems that have not reached rtol
     """
-    device = int(A.__dlpack_device__()[0])
-    if device not in MEMORY:
-        raise ValueError("A is on a device that Tessera does not know: DLPack's kind %d" % device)
+    from petsc4py import PETSc  # noqa: F401  PETSc is initialized then: it knows the device of this process
+
+    kind, number = A.__dlpack_device__()
+    device = int(kind), int(number)
+    if device[0] not in MEMORY:
+        raise ValueError("A is on a device that Tessera does not know: DLPack's kind %d" % device[0])
     if len(A.shape) != 3 or A.shape[1] != A.shape[2]:
         raise ValueError('A has the shape %s: it is to be problems x n x n' % (tuple(A.shape),))
     if len(q.shape) != 2:
         raise ValueError('q has the shape %s: it is to be problems x n' % (tuple(q.shape),))
     by_columns = A.swapaxes(1, 2)
-    if MEMORY[device] == 0:
+    if MEMORY[device[0]] == 0:
         by_columns, q, lower, upper = (a if a is None else _host(a) for a in (by_columns, q, lower, upper))
         x = np.zeros_like(q) if x is None else x
     elif x is None:
@@ -126,7 +129,7 @@ def lcp_solve_batch(
         PetscInt(n),
         _address('A, by columns,', by_columns, (count, n, n), device),
         *vectors,
-        ctypes.c_int(MEMORY[device]),
+        ctypes.c_int(MEMORY[device[0]]),
         backend,
         PetscReal(rtol),
         PetscInt(sweeps),

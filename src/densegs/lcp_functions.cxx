@@ -198,16 +198,15 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   *unsolved = 0;
   if (!count || !n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(A && q && x, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "TesseraLCPSolveBatch: A, q and x are needed");
-  const bool device =
-    backend == TESSERA_BACKEND_CUDA || (backend == TESSERA_BACKEND_AUTO && PetscMemTypeDevice(memory));
-  if (device) PetscCall(tessera::ChooseDevice());
-  PetscCheck(!(device || PetscMemTypeDevice(memory)) || !tessera::device::unusable(), PETSC_COMM_SELF,
-             PETSC_ERR_SUP_SYS, "TesseraLCPSolveBatch: %s. Use TESSERA_BACKEND_HOST", tessera::device::unusable());
+  const bool given  = PetscMemTypeDevice(memory); // on a device
+  const bool device = backend == TESSERA_BACKEND_CUDA || (backend == TESSERA_BACKEND_AUTO && given);
+  if (device || given) PetscCall(tessera::ChooseDevice());
+  PetscCheck(!(device || given) || !tessera::device::unusable(), PETSC_COMM_SELF, PETSC_ERR_SUP_SYS,
+             "TesseraLCPSolveBatch: %s. %s", tessera::device::unusable(),
+             given ? "Pass arrays of the host" : "Use TESSERA_BACKEND_HOST");
   PetscCheck(!device || (size_t)(3 * n + 2) * sizeof(double) <= tessera::device::block_scratch(), PETSC_COMM_SELF,
-             PETSC_ERR_SUP,
-             "TesseraLCPSolveBatch: %" PetscInt_FMT
-             " unknowns are too many for a block of this device. Use SNES vipgs, or TESSERA_BACKEND_HOST",
-             n);
+             PETSC_ERR_SUP, "TesseraLCPSolveBatch: %" PetscInt_FMT
+             " unknowns are too many for a block of this device. Use SNES vipgs, or TESSERA_BACKEND_HOST", n);
   exec.space = device ? tessera::Space::cuda : tessera::Space::host;
   const size_t unknowns = (size_t)count * (size_t)n, entries = unknowns * (size_t)n;
   PetscCall(tessera::UseCurrentStream(exec.space));
