@@ -98,7 +98,9 @@ def write(path, petsc, samples):
     with open(path, 'w') as file:
         file.write('{\n')
         file.write(''.join(' %s: %s,\n' % (json.dumps(key), json.dumps(record[key])) for key in COMMON[:-1]))
-        file.write(' "samples": [\n' + ',\n'.join('  ' + json.dumps(s) for s in samples).replace(TOP + '/', '') + '\n ]\n}\n')
+        file.write(
+            ' "samples": [\n' + ',\n'.join('  ' + json.dumps(s) for s in samples).replace(TOP + '/', '') + '\n ]\n}\n'
+        )
     print('wrote ' + os.path.relpath(path, TOP))
 
 

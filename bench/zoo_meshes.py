@@ -1,11 +1,14 @@
-"""Problems on meshes as people have them: bad elements, jumps, layers, gaps, convection, elasticity. numpy and scipy make them (gmsh, where it is
-installed, the part). Each is a matrix with its right-hand side's boundary conditions built in, and the coordinates of its nodes, in PETSc's binary format."""
+"""Problems on meshes as people have them: bad elements, jumps, layers, gaps, convection, elasticity. numpy and scipy
+make them (gmsh, where it is installed, the part). Each is a matrix with its right-hand side's boundary conditions
+built in, and the coordinates of its nodes, in PETSc's binary format."""
+
 import numpy as np
 from scipy import sparse
 from scipy.spatial import Delaunay, cKDTree
 
 
 # --- meshes: coordinates x, elements e --------------------------------------------------------------------------------
+
 
 def measures(x, e):
     d = x[e[:, 1:]] - x[e[:, :1]]
@@ -36,7 +39,7 @@ def facets(e, n):
 def cloud(dim, nodes, rng, jitter=0.45):
     """Delaunay's mesh of a grid whose points moved: many flat elements, in space slivers, that nothing has improved."""
     m = int(round(nodes ** (1 / dim)))
-    axes = np.meshgrid(*[np.arange(m + 1.)] * dim, indexing='ij')
+    axes = np.meshgrid(*[np.arange(m + 1.0)] * dim, indexing='ij')
     x = np.stack([a.ravel() for a in axes], 1)
     inner = (x > 0) & (x < m)
     x += jitter * (2 * rng.random(x.shape) - 1) * inner
@@ -46,7 +49,7 @@ def cloud(dim, nodes, rng, jitter=0.45):
 
 def scattered(dim, nodes, rng):
     """Delaunay's mesh of points anywhere: of all angles."""
-    x = np.concatenate([rng.random((nodes, dim)), np.array(np.meshgrid(*[[0., 1.]] * dim)).reshape(dim, -1).T])
+    x = np.concatenate([rng.random((nodes, dim)), np.array(np.meshgrid(*[[0.0, 1.0]] * dim)).reshape(dim, -1).T])
     return compact(x, Delaunay(x).simplices)
 
 
@@ -69,9 +72,10 @@ def lattice(shape):
 
 
 def ring(nodes, first, around=None):
-    """An O-grid about a circle: its first cells are `first` of their length, sizes grow until they are as high as long."""
-    around = around or int((nodes * 2.2) ** .5)
-    r, h, radii = 1., 2 * np.pi / around * first, [1.]
+    """An O-grid about a circle: its first cells are `first` of their length, sizes grow until they are as high as
+    long."""
+    around = around or int((nodes * 2.2) ** 0.5)
+    r, h, radii = 1.0, 2 * np.pi / around * first, [1.0]
     while len(radii) * around < nodes:
         r += h
         radii.append(r)
@@ -89,30 +93,30 @@ def ring(nodes, first, around=None):
 
 def wing(nodes):
     """The same about a Joukowski airfoil."""
-    x, e = ring(nodes, .02)
-    z = (x[:, 0] + 1j * x[:, 1]) * 1.1 - .09 + .05j
-    z = z + .96 / z
+    x, e = ring(nodes, 0.02)
+    z = (x[:, 0] + 1j * x[:, 1]) * 1.1 - 0.09 + 0.05j
+    z = z + 0.96 / z
     return compact(np.stack([z.real, z.imag], 1), e)
 
 
 def channel(nodes, rng):
     """Layers along a wavy wall, 1:50, with Delaunay's triangles above them."""
-    m = int((nodes / 1.6) ** .5)
+    m = int((nodes / 1.6) ** 0.5)
     t = np.linspace(0, 1, m + 1)
-    heights, h = [0.], .02 / m
+    heights, h = [0.0], 0.02 / m
     while h < 1 / m:
         heights.append(heights[-1] + h)
         h *= 1.25
-    wall = .12 * np.sin(7 * t) + .06 * np.sin(17 * t)
+    wall = 0.12 * np.sin(7 * t) + 0.06 * np.sin(17 * t)
     slope = np.gradient(wall, t)
-    normal = np.stack([-slope, np.ones_like(t)], 1) / np.sqrt(1 + slope ** 2)[:, None]
+    normal = np.stack([-slope, np.ones_like(t)], 1) / np.sqrt(1 + slope**2)[:, None]
     normal[[0, -1]] = [0, 1]
     base = np.stack([t, wall], 1)
     layers = np.concatenate([base + h * normal for h in heights])
     index, e, _ = lattice((len(heights) - 1, m))
     top = base + heights[-1] * normal
-    free = np.stack(np.meshgrid(np.arange(.5, m), np.arange(1, m)), -1).reshape(-1, 2) / m
-    free[:, 0] += .3 / m * (2 * rng.random(len(free)) - 1)
+    free = np.stack(np.meshgrid(np.arange(0.5, m), np.arange(1, m)), -1).reshape(-1, 2) / m
+    free[:, 0] += 0.3 / m * (2 * rng.random(len(free)) - 1)
     above = np.interp(free[:, 0], top[:, 0], top[:, 1])
     free[:, 1] = above + free[:, 1] * (1 - above)
     lid = np.stack([t, np.ones_like(t)], 1)
@@ -126,8 +130,8 @@ def channel(nodes, rng):
 def pipe(nodes):
     """A tube in space with layers at its outer wall."""
     n = int((nodes / 14) ** (1 / 3) * 2)
-    radii, h, r = [1.], .02 * 2 * np.pi / (3 * n), 1.
-    while r - h > .3:
+    radii, h, r = [1.0], 0.02 * 2 * np.pi / (3 * n), 1.0
+    while r - h > 0.3:
         r -= h
         radii.append(r)
         h = min(1.3 * h, 2 * np.pi / (3 * n))
@@ -157,8 +161,8 @@ def fins(dim, nodes, rng, fin=4, gap=2):
     _, e, cell = lattice((m,) * dim)
     foot = max(m // 8, 2)
     e = e[(cell[:, -1] < foot) | (cell[:, 0] % (fin + gap) < fin)]
-    x = np.stack(np.meshgrid(*[np.arange(m + 1.)] * dim, indexing='ij'), -1).reshape(-1, dim)
-    x += .15 * (2 * rng.random(x.shape) - 1) * ((x > 0) & (x < m))
+    x = np.stack(np.meshgrid(*[np.arange(m + 1.0)] * dim, indexing='ij'), -1).reshape(-1, dim)
+    x += 0.15 * (2 * rng.random(x.shape) - 1) * ((x > 0) & (x < m))
     return compact(x / m, e)
 
 
@@ -166,38 +170,48 @@ def bar(dim, nodes, rng, slim=20):
     """A slim bar along the first axis."""
     m = max(int((nodes / slim) ** (1 / dim)), 3)
     _, e, _ = lattice((slim * m,) + (m,) * (dim - 1))
-    x = np.stack(np.meshgrid(*[np.arange(s + 1.) for s in (slim * m,) + (m,) * (dim - 1)], indexing='ij'), -1).reshape(-1, dim)
+    x = np.stack(np.meshgrid(*[np.arange(s + 1.0) for s in (slim * m,) + (m,) * (dim - 1)], indexing='ij'), -1).reshape(
+        -1, dim
+    )
     inner = np.ones(len(x), bool)
     for q in range(dim):
         inner &= (x[:, q] > 0) & (x[:, q] < x[:, q].max())
-    x += .2 * (2 * rng.random(x.shape) - 1) * inner[:, None]
+    x += 0.2 * (2 * rng.random(x.shape) - 1) * inner[:, None]
     return compact(x / m, e)
 
 
 def shell(nodes, rng):
     """Half a pipe whose wall, of two elements, has a fiftieth of its radius."""
-    m = max(int((nodes / 6) ** .5), 4)
+    m = max(int((nodes / 6) ** 0.5), 4)
     _, e, _ = lattice((2 * m, m, 2))
-    s, t, r = (g.ravel() for g in np.meshgrid(np.arange(2 * m + 1.), np.arange(m + 1.), np.arange(3.), indexing='ij'))
-    s += .2 * (2 * rng.random(len(s)) - 1) * ((s > 0) & (s < 2 * m))
-    t += .2 * (2 * rng.random(len(t)) - 1) * ((t > 0) & (t < m))
-    radius, angle = 1 + .01 * r, np.pi * t / m
+    s, t, r = (
+        g.ravel() for g in np.meshgrid(np.arange(2 * m + 1.0), np.arange(m + 1.0), np.arange(3.0), indexing='ij')
+    )
+    s += 0.2 * (2 * rng.random(len(s)) - 1) * ((s > 0) & (s < 2 * m))
+    t += 0.2 * (2 * rng.random(len(t)) - 1) * ((t > 0) & (t < m))
+    radius, angle = 1 + 0.01 * r, np.pi * t / m
     return compact(np.stack([np.pi * s / m, radius * np.cos(angle), radius * np.sin(angle)], 1), e)
 
 
 def part(nodes):
     """A bracket with bores, by gmsh without any improvement of its tetrahedra."""
     import gmsh
+
     gmsh.initialize()
     gmsh.option.setNumber('General.Terminal', 0)
     occ = gmsh.model.occ
-    body, _ = occ.fuse([(3, occ.addBox(0, 0, 0, 4, 2, .4))], [(3, occ.addBox(0, 0, 0, .4, 2, 2)), (3, occ.addCylinder(3, 1, 0, 0, 0, 1, .6))])
-    holes = [(3, occ.addCylinder(3, 1, -1, 0, 0, 3, .35))] + [(3, occ.addCylinder(1 + .8 * k, .4, -1, 0, 0, 3, .12)) for k in range(3)]
-    holes += [(3, occ.addCylinder(-1, 1, 1.3, 3, 0, 0, .3))]
+    body, _ = occ.fuse(
+        [(3, occ.addBox(0, 0, 0, 4, 2, 0.4))],
+        [(3, occ.addBox(0, 0, 0, 0.4, 2, 2)), (3, occ.addCylinder(3, 1, 0, 0, 0, 1, 0.6))],
+    )
+    holes = [(3, occ.addCylinder(3, 1, -1, 0, 0, 3, 0.35))] + [
+        (3, occ.addCylinder(1 + 0.8 * k, 0.4, -1, 0, 0, 3, 0.12)) for k in range(3)
+    ]
+    holes += [(3, occ.addCylinder(-1, 1, 1.3, 3, 0, 0, 0.3))]
     occ.cut(body, holes)
     occ.synchronize()
     h = (6.5 / nodes) ** (1 / 3)
-    gmsh.option.setNumber('Mesh.MeshSizeMin', .4 * h)
+    gmsh.option.setNumber('Mesh.MeshSizeMin', 0.4 * h)
     gmsh.option.setNumber('Mesh.MeshSizeMax', h)
     gmsh.option.setNumber('Mesh.MeshSizeFromCurvature', 12)
     gmsh.option.setNumber('Mesh.Optimize', 0)
@@ -215,9 +229,10 @@ def part(nodes):
 
 # --- coefficients of elements -----------------------------------------------------------------------------------------
 
+
 def subdomains(mid, rng, decades=4, number=40):
     seeds = mid[rng.choice(len(mid), number, replace=False)]
-    return 10. ** (decades * rng.integers(0, 2, number))[cKDTree(seeds).query(mid)[1]]
+    return 10.0 ** (decades * rng.integers(0, 2, number))[cKDTree(seeds).query(mid)[1]]
 
 
 def fractures(mid, rng, size, value=1e4, number=12):
@@ -226,21 +241,22 @@ def fractures(mid, rng, size, value=1e4, number=12):
         normal = rng.normal(size=mid.shape[1])
         normal /= np.linalg.norm(normal)
         at, centre = rng.random(mid.shape[1]), rng.random(mid.shape[1])
-        c[(np.abs((mid - at) @ normal) < .6 * size) & (np.linalg.norm(mid - centre, axis=1) < .45)] = value
+        c[(np.abs((mid - at) @ normal) < 0.6 * size) & (np.linalg.norm(mid - centre, axis=1) < 0.45)] = value
     return c
 
 
-def lognormal(mid, rng, sigma=2., length=.08):
+def lognormal(mid, rng, sigma=2.0, length=0.08):
     waves = rng.normal(size=(200, mid.shape[1])) / length
     phase = 2 * np.pi * rng.random(200)
     return np.exp(sigma * np.sqrt(2 / 200) * sum(np.cos(mid @ w + p) for w, p in zip(waves, phase)))
 
 
 def independent(mid, rng, decades=4):
-    return 10. ** (decades * rng.random(len(mid)))
+    return 10.0 ** (decades * rng.random(len(mid)))
 
 
 # --- matrices ---------------------------------------------------------------------------------------------------------
+
 
 def gradients(x, e):
     d = x[e[:, 1:]] - x[e[:, :1]]
@@ -256,7 +272,7 @@ def assemble(e, local, n, bs=1):
     return sparse.csr_matrix((local.ravel(), (i, j)), shape=(n * bs, n * bs))
 
 
-def diffusion(x, e, c=1., wind=None):
+def diffusion(x, e, c=1.0, wind=None):
     g, v = gradients(x, e), measures(x, e)
     local = np.einsum('e,eaq,ebq->eab', v * c, g, g)
     if wind is not None:
@@ -266,13 +282,13 @@ def diffusion(x, e, c=1., wind=None):
 
 def elasticity(x, e, nu):
     g, v, dim = gradients(x, e), measures(x, e), x.shape[1]
-    lam, mu = nu / ((1 + nu) * (1 - 2 * nu)), .5 / (1 + nu)
+    lam, mu = nu / ((1 + nu) * (1 - 2 * nu)), 0.5 / (1 + nu)
     local = lam * np.einsum('e,eak,ebl->eakbl', v, g, g) + mu * np.einsum('e,eal,ebk->eakbl', v, g, g)
     local += mu * np.einsum('e,eaq,ebq,kl->eakbl', v, g, g, np.eye(dim))
     return assemble(e, local, len(x), dim)
 
 
-def quadratic(x, e, c=1.):
+def quadratic(x, e, c=1.0):
     """P2: nodes at the middles of edges behind the vertices."""
     dim, n = x.shape[1], len(x)
     pairs = [(a, b) for a in range(dim + 1) for b in range(a)]
@@ -282,12 +298,14 @@ def quadratic(x, e, c=1.):
     x2 = np.concatenate([x, (x[key // n] + x[key % n]) / 2])
     e2 = np.concatenate([e, n + number], 1)
     g, v = gradients(x, e), measures(x, e)
-    a0, w0 = (1 / 6, 1 / 3) if dim == 2 else (.1381966011250105, .25)
+    a0, w0 = (1 / 6, 1 / 3) if dim == 2 else (0.1381966011250105, 0.25)
     local = 0
     for q in range(dim + 1):
         bary = np.full(dim + 1, a0)
         bary[q] = 1 - dim * a0
-        grad = [(4 * bary[a] - 1) * g[:, a] for a in range(dim + 1)] + [4 * (bary[a] * g[:, b] + bary[b] * g[:, a]) for a, b in pairs]
+        grad = [(4 * bary[a] - 1) * g[:, a] for a in range(dim + 1)] + [
+            4 * (bary[a] * g[:, b] + bary[b] * g[:, a]) for a, b in pairs
+        ]
         grad = np.stack(grad, 1)
         local = local + np.einsum('e,eaq,ebq->eab', w0 * v * c, grad, grad)
     return x2, e2, assemble(e2, local, len(x2))
@@ -308,47 +326,50 @@ def bottom(x, axis=-1):
 
 # --- the zoo ----------------------------------------------------------------------------------------------------------
 
+
 def poisson(mesh, coefficient=None, where='all'):
     def make(nodes, rng):
         x, e = mesh(nodes, rng)
-        c = coefficient(x[e].mean(1), rng, nodes ** (-1 / x.shape[1])) if coefficient else 1.
+        c = coefficient(x[e].mean(1), rng, nodes ** (-1 / x.shape[1])) if coefficient else 1.0
         border = facets(e, len(x)) if where == 'all' else bottom(x)
         return x, fix(diffusion(x, e, c), border), 1
+
     return make
 
 
 def blocks(nodes, rng):
     """Seven points on a grid whose cells lie in blocks of 1 and 1e4."""
     m = int(round(nodes ** (1 / 3)))
-    x, e = stretched(nodes, 1.)
+    x, e = stretched(nodes, 1.0)
     mid = x[e].mean(1)
-    c = np.where(np.floor(mid * 5.0001).sum(1) % 2 == 1, 1e4, 1.)
+    c = np.where(np.floor(mid * 5.0001).sum(1) % 2 == 1, 1e4, 1.0)
     return x, fix(diffusion(x, e, c), facets(e, len(x))), 1
 
 
 def whirl(nodes, rng):
-    x, e = cloud(2, nodes, rng, .25)
+    x, e = cloud(2, nodes, rng, 0.25)
     mid = 2 * x[e].mean(1) - 1
-    w = np.stack([mid[:, 1] * (1 - mid[:, 0] ** 2), -mid[:, 0] * (1 - mid[:, 1] ** 2)], 1) * 2 * nodes ** .5
-    return x, fix(diffusion(x, e, 1., w), facets(e, len(x))), 1
+    w = np.stack([mid[:, 1] * (1 - mid[:, 0] ** 2), -mid[:, 0] * (1 - mid[:, 1] ** 2)], 1) * 2 * nodes**0.5
+    return x, fix(diffusion(x, e, 1.0, w), facets(e, len(x))), 1
 
 
 def breeze(nodes, rng):
-    x, e = cloud(2, nodes, rng, .25)
-    w = np.tile([1.8 * nodes ** .5, .9 * nodes ** .5], (len(e), 1))
-    return x, fix(diffusion(x, e, 1., w), bottom(x, 0) | bottom(x, 1)), 1
+    x, e = cloud(2, nodes, rng, 0.25)
+    w = np.tile([1.8 * nodes**0.5, 0.9 * nodes**0.5], (len(e), 1))
+    return x, fix(diffusion(x, e, 1.0, w), bottom(x, 0) | bottom(x, 1)), 1
 
 
 def breeze3(nodes, rng):
-    x, e = cloud(3, nodes, rng, .2)
-    w = np.tile(np.array([1.6, .8, .4]) * nodes ** (1 / 3), (len(e), 1))
-    return x, fix(diffusion(x, e, 1., w), facets(e, len(x))), 1
+    x, e = cloud(3, nodes, rng, 0.2)
+    w = np.tile(np.array([1.6, 0.8, 0.4]) * nodes ** (1 / 3), (len(e), 1))
+    return x, fix(diffusion(x, e, 1.0, w), facets(e, len(x))), 1
 
 
-def elastic(mesh, nu=.3, axis=-1):
+def elastic(mesh, nu=0.3, axis=-1):
     def make(nodes, rng):
         x, e = mesh(nodes, rng)
         return x, fix(elasticity(x, e, nu), bottom(x, axis), x.shape[1]), x.shape[1]
+
     return make
 
 
@@ -361,6 +382,7 @@ def second(mesh):
         box = [np.isclose(x2[:, q], end(x2[:, q])) for q in range(x2.shape[1]) for end in (np.min, np.max)]
         border |= np.any(box, 0)
         return x2, fix(a, border), 1
+
     return make
 
 
@@ -374,8 +396,8 @@ def three(nodes, rng):
 
 KINDS = {
     # good meshes
-    'square': poisson(lambda n, r: cloud(2, n, r, .25)),
-    'cube': poisson(lambda n, r: cloud(3, n, r, .12)),
+    'square': poisson(lambda n, r: cloud(2, n, r, 0.25)),
+    'cube': poisson(lambda n, r: cloud(3, n, r, 0.12)),
     # bad elements
     'delaunay2': poisson(two),
     'scattered2': poisson(lambda n, r: scattered(2, n, r)),
@@ -383,7 +405,7 @@ KINDS = {
     'scattered3': poisson(lambda n, r: scattered(3, n, r)),
     'part': poisson(lambda n, r: part(n), where='bottom'),
     # layers
-    'cylinder': poisson(lambda n, r: ring(n, .01)),
+    'cylinder': poisson(lambda n, r: ring(n, 0.01)),
     'airfoil': poisson(lambda n, r: wing(n)),
     'channel': poisson(channel),
     'pipe': poisson(lambda n, r: pipe(n)),
@@ -407,18 +429,18 @@ KINDS = {
     'breeze': breeze,
     'breeze3': breeze3,
     # other elements
-    'second2': second(lambda n, r: cloud(2, n // 4, r, .25)),
-    'second3': second(lambda n, r: cloud(3, n // 8, r, .12)),
-    'elastic2': elastic(lambda n, r: cloud(2, n, r, .25)),
-    'elastic3': elastic(lambda n, r: cloud(3, n, r, .12)),
+    'second2': second(lambda n, r: cloud(2, n // 4, r, 0.25)),
+    'second3': second(lambda n, r: cloud(3, n // 8, r, 0.12)),
+    'elastic2': elastic(lambda n, r: cloud(2, n, r, 0.25)),
+    'elastic3': elastic(lambda n, r: cloud(3, n, r, 0.12)),
     'elasticpart': elastic(lambda n, r: part(n)),
     'bar2': elastic(lambda n, r: bar(2, n, r), axis=0),
     'bar3': elastic(lambda n, r: bar(3, n, r), axis=0),
     'shell3': elastic(lambda n, r: shell(n, r), axis=0),
-    'rubber2': elastic(lambda n, r: cloud(2, n, r, .25), nu=.49),
-    'rubber3': elastic(lambda n, r: cloud(3, n, r, .12), nu=.49),
-    'incompressible2': elastic(lambda n, r: cloud(2, n, r, .25), nu=.499),
-    'incompressible3': elastic(lambda n, r: cloud(3, n, r, .12), nu=.499),
+    'rubber2': elastic(lambda n, r: cloud(2, n, r, 0.25), nu=0.49),
+    'rubber3': elastic(lambda n, r: cloud(3, n, r, 0.12), nu=0.49),
+    'incompressible2': elastic(lambda n, r: cloud(2, n, r, 0.25), nu=0.499),
+    'incompressible3': elastic(lambda n, r: cloud(3, n, r, 0.12), nu=0.499),
 }
 UNSYMMETRIC = ('whirl', 'breeze', 'breeze3')
 
