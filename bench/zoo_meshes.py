@@ -443,6 +443,21 @@ KINDS = {
     'incompressible3': elastic(lambda n, r: cloud(3, n, r, 0.12), nu=0.499),
 }
 UNSYMMETRIC = ('whirl', 'breeze', 'breeze3')
+# What they are, in the order of the table that bench/report makes of them.
+CLASSES = {
+    'good meshes': 'square cube',
+    'bad elements': 'delaunay2 scattered2 delaunay3 scattered3 part',
+    'layers': 'cylinder airfoil channel pipe stretched',
+    'jumps': 'subdomains2 subdomains3 fractures2 fractures3 barriers2 lognormal2 lognormal3 blocks3',
+    'random elements': 'random2 random3',
+    'gaps': 'fins2 fins3',
+    'convection': 'whirl breeze breeze3',
+    'P2 elements': 'second2 second3',
+    'elasticity': 'elastic2 elastic3 elasticpart',
+    'thin bodies': 'bar2 bar3 shell3',
+    'nearly incompressible': 'rubber2 rubber3 incompressible2 incompressible3',
+}
+CLASS = {kind: name for name, kinds in CLASSES.items() for kind in kinds.split()}
 
 
 def write(name, x, a):

@@ -1,6 +1,7 @@
 // Interpolation for coefficients that jump: a few steps of damped Jacobi on the columns of P within its pattern. What
 // the smoother does not reduce follows the coefficients, linear functions do not.
 #include "tree/hierarchy.hpp"
+#include "tree/dispatch.hpp"
 #include "exec/each.hpp"
 #include <cmath>
 
@@ -11,43 +12,59 @@ namespace {
 constexpr int    filter_steps = 3;
 constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
+// Which corner of a leaf is a corner of a leaf that its nodes are coupled with: corner[] of each pair of leaves, and
+// `corners` where that one is no corner of the leaf.
+template <class S> struct MatchCorners {
+  const int     *begin, *i, *j, *pairs, *vertex;
+  const S       *pair, *column;
+  int            corners;
+  unsigned char *corner;
+  HD void        operator()(int l) const
+  {
+    const int p   = begin[l];
+    const S  *own = nullptr;
+    for (int e = i[p]; p < begin[l + 1] && e < i[p + 1]; ++e)
+      if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
+    for (ptrdiff_t k = (ptrdiff_t)corners * pairs[l]; own && k < (ptrdiff_t)corners * pairs[l + 1]; ++k) {
+      int to = 0;
+      while (to < corners && !(vertex[(ptrdiff_t)corners * l + to] >= 0 && own[to] == column[k])) ++to;
+      corner[k] = (unsigned char)to;
+    }
+  }
+};
+
 // P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean
 // of the diagonal counts.
-template <class T, class S> struct SmoothWeights {
-  const int            *begin, *i, *j, *pairs;
-  const S              *pair, *column;
-  const T              *a, *plain, *weight;
-  int                   corners, bs;
-  double                omega;
-  T                    *out;
-  HD void               operator()(int l) const
+template <class T, class S, int Corners> struct SmoothWeights {
+  const int           *begin, *i, *j, *pairs;
+  const S             *pair;
+  const unsigned char *corner;
+  const T             *a, *plain, *weight;
+  int                  bs;
+  double               omega;
+  T                   *out;
+  HD void              operator()(int l) const
   {
+    const unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      double    ap[8] = {}, now[8], diagonal = 0, before = 0, sum = 0;
-      const S *own = nullptr;
-      for (int e = i[p]; e < i[p + 1]; ++e)
-        if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-      for (int e = i[p]; e < i[p + 1] && own; ++e) {
-        const S *to = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-        double                v  = 0;
+      T      ap[Corners + 1] = {}; // the last one: of other corners
+      double now[Corners], diagonal = 0, before = 0, sum = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e) {
+        T v = 0;
         for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
-        if (j[e] == p) diagonal += v;
-        for (int c = 0; c < corners; ++c) {
-          const double w = weight[(ptrdiff_t)corners * j[e] + c];
-          if (w == 0) continue;
-          for (int d = 0; d < corners; ++d)
-            if (plain[(ptrdiff_t)corners * p + d] > 0 && own[d] == to[c]) ap[d] += v * w;
-        }
+        if (j[e] == p) diagonal += (double)v;
+        for (int c = 0; c < Corners; ++c)
+          ap[of[Corners * pair[e] + c]] += v * weight[(ptrdiff_t)Corners * j[e] + c];
       }
-      for (int c = 0; c < corners; ++c) {
-        const double w = weight[(ptrdiff_t)corners * p + c];
-        now[c]         = diagonal > 0 ? w - omega / diagonal * ap[c] : w;
-        now[c]         = now[c] > 0 && plain[(ptrdiff_t)corners * p + c] > 0 ? now[c] : 0;
-        before += plain[(ptrdiff_t)corners * p + c];
+      for (int c = 0; c < Corners; ++c) {
+        const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
+        now[c]         = diagonal > 0 ? w - omega / diagonal * (double)ap[c] : w;
+        now[c]         = now[c] > 0 && first > 0 ? now[c] : 0;
+        before += first;
         sum += now[c];
       }
-      for (int c = 0; c < corners; ++c)
-        out[(ptrdiff_t)corners * p + c] = sum > 0 ? (T)(now[c] * before / sum) : weight[(ptrdiff_t)corners * p + c];
+      for (int c = 0; c < Corners; ++c)
+        out[(ptrdiff_t)Corners * p + c] = sum > 0 ? (T)(now[c] * before / sum) : weight[(ptrdiff_t)Corners * p + c];
     }
   }
 };
@@ -125,20 +142,27 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
     for_each(exec_, n, CopyValues<T>{level.transfer.weight.data(), level.transfer.plain.data()});
   } else for_each(exec_, n, CopyValues<T>{level.transfer.plain.data(), level.transfer.weight.data()});
   if (!filtered_) return;
-  Buffer<T> next = make<T>((size_t)n);
-  for_each(exec_, n, CopyValues<T>{level.transfer.weight.data(), next.data()});
-  for (int step = 0; step < filter_steps; ++step) {
-    if (step && level.distributed) level.exchange.forward(level.transfer.weight.data(), level.transfer.corners);
-    level.product.with_lists([&](const auto &lists) {
-      using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-      for_each(exec_, level.transfer.cells,
-               SmoothWeights<T, S>{level.transfer.begin.data(), level.i.data(), level.j.data(),
-                                   level.product.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(),
-                                   level.transfer.plain.data(), level.transfer.weight.data(), level.transfer.corners,
-                                   params_.bs, 4 / (3 * level.lambda), next.data()});
-    });
-    std::swap(level.transfer.weight, next);
-  }
+  Transfer<T>          &t = level.transfer;
+  Buffer<T>             next = make<T>((size_t)n);
+  Buffer<unsigned char> corner = make<unsigned char>((size_t)t.corners * (size_t)fetch(level.product.pairs, t.cells));
+  for_each(exec_, n, CopyValues<T>{t.weight.data(), next.data()});
+  const auto smooth = [&](const auto &lists, auto corners) {
+    using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
+    const int *const i = level.i.data(), *const j = level.j.data(), *const pairs = level.product.pairs.data();
+    for_each(exec_, t.cells,
+             MatchCorners<S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
+                             corners, corner.data()});
+    for (int step = 0; step < filter_steps; ++step) {
+      if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
+      for_each(exec_, t.cells,
+               SmoothWeights<T, S, corners.value>{t.begin.data(), i, j, pairs, lists.pair.data(), corner.data(),
+                                                  level.a.data(), t.plain.data(), t.weight.data(), params_.bs,
+                                                  4 / (3 * level.lambda), next.data()});
+      std::swap(t.weight, next);
+    }
+  };
+  level.product.with_lists(
+    [&](const auto &lists) { with_corners(t.corners, [&](auto corners) { smooth(lists, corners); }); });
   if (level.distributed) level.exchange.forward(level.transfer.weight.data(), level.transfer.corners);
 }
 

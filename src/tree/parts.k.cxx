@@ -320,9 +320,9 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   const auto       for_components = [&](const auto &f) {
     for (int p = 0; p < points; ++p)
       for (int c = 0; c < corners; ++c)
-        if (const Component of = component(p, c); of.vertex >= 0) f(of, weight.data()[(ptrdiff_t)corners * p + c]);
+        if (const Component of = component(p, c); of.vertex >= 0) f(c, of, weight.data()[(ptrdiff_t)corners * p + c]);
   };
-  for_components([&](const Component &of, T) {
+  for_components([&](int, const Component &of, T) {
     if (of.label != largest.data()[of.vertex]) several[(size_t)of.vertex] = 1;
   });
   if (fine.distributed) {
@@ -330,9 +330,12 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
     join_at_vertices(exec_, comm_, cells, here);
     several = listed(here);
   }
-  std::vector<Component> list;
-  for_components([&](const Component &of, T w) {
-    if (w > 0 && several[(size_t)of.vertex]) list.push_back({number_of_vertex(of.vertex), of.label});
+  // neighbours in the order have mostly the same ones
+  std::vector<Component> list, newest((size_t)corners, Component{-1, 0});
+  for_components([&](int c, const Component &of, T w) {
+    if (!(w > 0) || !several[(size_t)of.vertex] || of == newest[(size_t)c]) return;
+    list.push_back({number_of_vertex(of.vertex), of.label});
+    newest[(size_t)c] = of;
   });
   gather(fine.distributed ? (MPI_Comm)comm_ : MPI_COMM_SELF, list);
   // Vertices before each component in the list: their components take their place in the order of all.
@@ -343,8 +346,7 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   const int all_new  = vertices + (int)list.size() - before.back();
   if (all_new >= 0.8 * fine.nodes) return; // neighbours lie anywhere: there would be no smaller grid
   parts_.split = true;
-  const auto number_of = [&](int p, int c) {
-    const Component of = component(p, c);
+  const auto number_of = [&](const Component &of) {
     if (of.vertex < 0) return -1;
     const int  number = number_of_vertex(of.vertex);
     const auto at     = std::lower_bound(list.begin(), list.end(),
@@ -355,7 +357,11 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   };
   std::vector<int> mine((size_t)all * (size_t)corners, -1);
   for (int p = 0; p < points; ++p)
-    for (int c = 0; c < corners; ++c) mine[(size_t)corners * (size_t)p + (size_t)c] = number_of(p, c);
+    for (int c = 0; c < corners; ++c) {
+      const size_t    at = (size_t)corners * (size_t)p + (size_t)c;
+      const Component of = component(p, c);
+      mine[at]           = p && of == component(p - 1, c) ? mine[at - (size_t)corners] : number_of(of);
+    }
   Buffer<int> of_nodes = copy_to(exec_.space, mine);
   if (fine.distributed) fine.exchange.forward(of_nodes.data(), corners);
   place_in_runs(fine, cells, leaf, listed(of_nodes));
@@ -374,8 +380,10 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
   const std::vector<int> old = listed(cells.vertex);
   // the vertices here, and those of the tree that they are on
   std::vector<std::pair<int, int>> vertices;
+  const size_t                     step = (size_t)corners;
+  const auto                       as_before = [&](size_t k) { return k >= step && of[k] == of[k - step]; };
   for (size_t k = 0; k < of.size(); ++k)
-    if (of[k] >= 0)
+    if (of[k] >= 0 && !as_before(k))
       vertices.push_back({of[k], old[(size_t)(in.data()[k / (size_t)corners] * corners) + k % (size_t)corners]});
   std::sort(vertices.begin(), vertices.end());
   vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
@@ -384,8 +392,10 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
     numbers.push_back(number);
     from.push_back(vertex);
   }
-  for (int v : of)
-    here.push_back(v < 0 ? -1 : (int)(std::lower_bound(numbers.begin(), numbers.end(), v) - numbers.begin()));
+  for (size_t k = 0; k < of.size(); ++k)
+    here.push_back(of[k] < 0      ? -1
+                   : as_before(k) ? here[k - step]
+                                  : (int)(std::lower_bound(numbers.begin(), numbers.end(), of[k]) - numbers.begin()));
   cells.number = copy_to(exec_.space, numbers);
   Buffer<int> run = on_host(leaf);
   Runs        runs(corners, here.data(), cells.n);
