@@ -50,14 +50,6 @@ template <class T, class V> struct AddFirst {
   HD void  operator()(int p) const { x[p] = first[p] + weight * x[p]; }
 };
 
-// Of a W-cycle for coefficients that jump, the steps of the smoother on the mesh between two visits are what counts:
-// the other grids have one visit each. But where parts of the mesh have functions of their own, which makes many
-// vertices for a leaf, grids need both.
-template <class T> bool in_parts(const std::vector<Level<T>> &levels)
-{
-  return levels.size() > 1 && levels[1].nodes > 1.5 * levels[1].grid.leaves;
-}
-
 } // namespace
 
 // direction: of Gauss-Seidel; polynomials have none. begun: from zero, z is what the polynomial begins with
@@ -75,11 +67,7 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
   int        top;
   Level<T>  &level(int l) { return h.levels_[(size_t)l]; }
   int        last() const { return (int)h.levels_.size() - 1; }
-  int        visits(Cycle cycle, int l) const
-  {
-    const bool jumps = h.params_.cycle == Cycle::automatic && !h.convective() && !in_parts(h.levels_);
-    return l + 1 == last() || (l > top && cycle == Cycle::w && jumps) ? 1 : multigrid::visits(cycle);
-  }
+  int        visits(Cycle cycle, int l) const { return l + 1 == last() ? 1 : multigrid::visits(cycle); }
   bool       accelerated(Cycle cycle, int l) const
   {
     return l < last() && (cycle == Cycle::k || (cycle == Cycle::amli && h.levels_[(size_t)l].amli_weight > 0));
@@ -205,9 +193,8 @@ template <class T> void Hierarchy<T>::vectors(int l)
 // takes one more. A step of the K-cycle takes another for its direction.
 template <class T> double Hierarchy<T>::work() const
 {
-  double     sum = 0, times = 1;
-  int        number = 0;
-  const bool once = params_.cycle == Cycle::automatic && filtered() && !convective() && !in_parts(levels_);
+  double sum = 0, times = 1;
+  int    number = 0;
   for (const Level<T> &l : levels_) {
     const double entries = (double)l.j.size() * params_.bs * params_.bs;
     const double weights = (double)l.transfer.weight.size() * params_.bs;
@@ -217,8 +204,7 @@ template <class T> double Hierarchy<T>::work() const
     sum +=
       times * (l.transfer.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size()
                                   : (double)coarsest_.inverse.size());
-    times *= number && once ? 1 : visits(number);
-    ++number;
+    times *= visits(number++);
   }
   return sum;
 }
