@@ -156,6 +156,10 @@ int main(int argc, char **argv)
     test:
       suffix: cube
       args: -mesh cube -n 12
+    test: # the program asks for traps of floating point
+      suffix: traps
+      args: -mesh cube -n 12 -fp_trap
+      output_file: output/auxamg_pc_cube.out
     test:
       suffix: balls
       args: -mesh balls -n 20

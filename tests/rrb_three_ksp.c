@@ -175,5 +175,8 @@ int main(int argc, char **argv)
     test:
       suffix: double
       args: -pc_rrb_precision double -n 8,22,16
+    test: # the program asks for traps of floating point
+      suffix: traps
+      args: -fp_trap
 
 TEST*/

@@ -302,6 +302,9 @@ int main(int argc, char **argv)
     test:
       suffix: disk
       args: -mesh disk -n 30 -problem torsion -shuffle -most 8
+    test: # the program asks for traps of floating point
+      suffix: traps
+      args: -mesh disk -n 30 -problem torsion -shuffle -most 8 -fp_trap
     test:
       suffix: edge
       args: -mesh edge -n 40 -problem sides -one_sided -most 7

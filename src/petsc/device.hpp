@@ -5,6 +5,7 @@
 #include "petsc/compat.h"
 #include <cmath>
 #include <new>
+#include <type_traits>
 #include <petscpc.h>
 #include <tessera.h>
 
@@ -45,13 +46,40 @@ inline PetscErrorCode Caught()
     } \
   } while (0)
 
+// Where the program asks for traps of floating point (-fp_trap) there are none here: in loops that become vectors lanes
+// without a value take part in comparisons. What is not finite is found in the values.
+class TrapsOff {
+public:
+  explicit TrapsOff(bool off = true) : off_(off && !PetscFPTrapPush(PETSC_FP_TRAP_OFF)) { }
+  ~TrapsOff()
+  {
+    if (off_) (void)PetscFPTrapPop();
+  }
+  TrapsOff(const TrapsOff &) = delete;
+  TrapsOff &operator=(const TrapsOff &) = delete;
+
+private:
+  bool off_;
+};
+// Traps as they were before TrapsOff, for functions of the program.
+class TrapsAsBefore {
+public:
+  TrapsAsBefore() { (void)PetscFPTrapPop(); }
+  ~TrapsAsBefore() { (void)PetscFPTrapPush(PETSC_FP_TRAP_OFF); }
+  TrapsAsBefore(const TrapsAsBefore &) = delete;
+  TrapsAsBefore &operator=(const TrapsAsBefore &) = delete;
+};
+
 // A method of PETSc's that lets no C++ exception out.
-template <auto F, class... Arguments> PetscErrorCode NoThrow(Arguments... arguments)
+template <auto F, class Solver, class... Arguments> PetscErrorCode NoThrow(Solver solver, Arguments... arguments)
 {
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  TesseraCallCXX(ierr = F(arguments...));
+  {
+    const TrapsOff traps(std::is_same_v<Solver, PC> || std::is_same_v<Solver, KSP>);
+    TesseraCallCXX(ierr = F(solver, arguments...));
+  }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -359,6 +359,7 @@ PetscErrorCode Newton::Restart(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, M
 
 PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU)
 {
+  const TrapsOff traps;
   Measure here, model;
   Norms   n;
   bool    stop = false, failed = false, current = false, read = false, again = false, fmg = plan.params.fmg;

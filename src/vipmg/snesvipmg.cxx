@@ -22,6 +22,7 @@ struct SNESProblem : vipmg::Problem {
 
   PetscErrorCode Function(Vec x, Vec f) override
   {
+    const TrapsAsBefore traps;
     bool error;
 
     PetscFunctionBegin;
@@ -32,6 +33,7 @@ struct SNESProblem : vipmg::Problem {
   }
   PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed) override
   {
+    const TrapsAsBefore traps;
     PetscObjectState before = 0, after;
 
     PetscFunctionBegin;
@@ -46,6 +48,7 @@ struct SNESProblem : vipmg::Problem {
   }
   PetscErrorCode Test(PetscInt iteration, const Norms &n, bool *stop) override
   {
+    const TrapsAsBefore traps;
     PetscFunctionBegin;
     ((SNES_VIPMG *)snes->data)->last = n;
     snes->iter  = iteration;

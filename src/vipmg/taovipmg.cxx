@@ -16,12 +16,14 @@ struct TaoProblem : vipmg::Problem {
 
   PetscErrorCode Function(Vec x, Vec g) override
   {
+    const TrapsAsBefore traps;
     PetscFunctionBegin;
     PetscCall(TaoComputeObjectiveAndGradient(tao, x, &f, g));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed) override
   {
+    const TrapsAsBefore traps;
     PetscObjectState before = 0, after;
     Mat              H, P;
 
@@ -38,6 +40,7 @@ struct TaoProblem : vipmg::Problem {
   }
   PetscErrorCode Test(PetscInt iteration, const Norms &n, bool *stop) override
   {
+    const TrapsAsBefore traps;
     PetscReal norm;
 
     PetscFunctionBegin;
