@@ -2,6 +2,7 @@
 #include "rrb/pcrrb.hpp"
 #include "box/cube.hpp"
 #include "box/tuning.hpp"
+#include "exec/idle.hpp"
 #include "petsc/krylov.hpp"
 #include "petsc/shell.hpp"
 #include <petscdmda.h>
@@ -266,8 +267,8 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(PetscLogEventBegin(event_rrb_factor, pc, 0, 0, 0));
   TesseraCallCXX(
     failure = t.solver->setup({t.planes.data(), t.free.data(), t.box, t.report.dirichlet > 0}, !made));
-  t.planes = Buffer<double>();
-  t.free   = Buffer<uint8_t>();
+  make_idle(t.planes);
+  t.free = Buffer<uint8_t>();
   PetscCall(PetscLogEventEnd(event_rrb_factor, pc, 0, 0, 0));
   bool retry;
   PetscCall(Judge(pc, failure, &retry));
