@@ -47,6 +47,7 @@ PetscErrorCode Create(SNES fine, Vec start, Coarse &c)
   const SNES_VIPMG *v    = (const SNES_VIPMG *)fine->data;
   const MPI_Comm    comm = PetscObjectComm((PetscObject)fine);
   const char       *prefix;
+  void             *context;
   DM                before;
 
   PetscFunctionBegin;
@@ -64,7 +65,8 @@ PetscErrorCode Create(SNES fine, Vec start, Coarse &c)
   PetscCall(SNESGetOptionsPrefix(fine, &prefix));
   PetscCall(SNESSetOptionsPrefix(c.snes, prefix)); // for the KSP of the inactive nodes
   PetscCall(SNESSetDM(c.snes, c.dm));
-  PetscCall(SNESSetApplicationContext(c.snes, fine->user));
+  PetscCall(SNESGetApplicationContext(fine, &context));
+  PetscCall(SNESSetApplicationContext(c.snes, context));
   PetscCall(SNESSetType(c.snes, SNESVIPMG));
   PetscCall(SNESVISetVariableBounds(c.snes, c.lower, c.upper));
   PetscCall(SNESSetTolerances(c.snes, fine->abstol, PetscMax(fine->rtol, reduction), 0, fine->max_its,
@@ -131,7 +133,7 @@ PetscErrorCode FindNested(SNES snes, Vec start, Vec X, bool *found)
   PetscFunctionBegin;
   *found = false;
   // A program whose functions are for one grid alone is not to end here
-  PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, nullptr));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr));
   error = (int)SolveCoarse(snes, start, X, coarse, found);
   PetscCall(PetscPopErrorHandler());
   PetscCallMPI(MPI_Allreduce(&error, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
