@@ -47,7 +47,6 @@ PetscErrorCode Create(SNES fine, Vec start, Coarse &c)
   const SNES_VIPMG *v    = (const SNES_VIPMG *)fine->data;
   const MPI_Comm    comm = PetscObjectComm((PetscObject)fine);
   const char       *prefix;
-  void             *context;
   DM                before;
 
   PetscFunctionBegin;
@@ -65,8 +64,7 @@ PetscErrorCode Create(SNES fine, Vec start, Coarse &c)
   PetscCall(SNESGetOptionsPrefix(fine, &prefix));
   PetscCall(SNESSetOptionsPrefix(c.snes, prefix)); // for the KSP of the inactive nodes
   PetscCall(SNESSetDM(c.snes, c.dm));
-  PetscCall(SNESGetApplicationContext(fine, &context));
-  PetscCall(SNESSetApplicationContext(c.snes, context));
+  PetscCall(SNESSetApplicationContext(c.snes, fine->user));
   PetscCall(SNESSetType(c.snes, SNESVIPMG));
   PetscCall(SNESVISetVariableBounds(c.snes, c.lower, c.upper));
   PetscCall(SNESSetTolerances(c.snes, fine->abstol, PetscMax(fine->rtol, reduction), 0, fine->max_its,
@@ -133,7 +131,7 @@ PetscErrorCode FindNested(SNES snes, Vec start, Vec X, bool *found)
   PetscFunctionBegin;
   *found = false;
   // A program whose functions are for one grid alone is not to end here
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr));
+  PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, nullptr));
   error = (int)SolveCoarse(snes, start, X, coarse, found);
   PetscCall(PetscPopErrorHandler());
   PetscCallMPI(MPI_Allreduce(&error, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
