@@ -170,19 +170,26 @@ static PetscReal Weight(PetscInt mx, PetscInt my)
   return 1 / PetscSqrtReal((PetscReal)mx * my);
 }
 
-static PetscErrorCode Function(DMDALocalInfo *info, PetscScalar **H, PetscScalar **f, void *ctx)
+static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *ctx)
 {
-  Ice           *ice = (Ice *)ctx;
-  DM             da = info->da;
-  const PetscInt mx = info->mx, my = info->my, xs = info->xs, ys = info->ys, xm = info->xm, ym = info->ym;
-  Vec            bed, balance;
-  PetscScalar  **b, **m, **old = NULL;
+  Ice          *ice = (Ice *)ctx;
+  DM            da;
+  Vec           L, bed, balance;
+  PetscInt      mx, my, xs, ys, xm, ym;
+  PetscScalar **H, **f, **b, **m, **old = NULL;
 
   PetscFunctionBeginUser;
+  PetscCall(SNESGetDM(snes, &da));
   PetscCall(Ground(ice, da, &bed, &balance));
+  PetscCall(DMDAGetInfo(da, NULL, &mx, &my, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
+  PetscCall(DMGetLocalVector(da, &L));
+  PetscCall(DMGlobalToLocal(da, X, INSERT_VALUES, L));
+  PetscCall(DMDAVecGetArrayRead(da, L, &H));
   PetscCall(DMDAVecGetArrayRead(da, bed, &b));
   PetscCall(DMDAVecGetArrayRead(da, balance, &m));
   if (ice->years > 0) PetscCall(DMDAVecGetArrayRead(da, ice->before, &old));
+  PetscCall(DMDAVecGetArray(da, F, &f));
   const PetscReal h[2] = {ice->size[0] / (mx - 1), ice->size[1] / (my - 1)}, w = Weight(mx, my);
   for (PetscInt j = ys; j < ys + ym; ++j)
     for (PetscInt i = xs; i < xs + xm; ++i)
@@ -196,9 +203,12 @@ static PetscErrorCode Function(DMDALocalInfo *info, PetscScalar **H, PetscScalar
         if (p < xs + xm && r < ys + ym && !PetscIsNanReal(m[r][p])) f[r][p] -= q;
       }
   PetscCall(PetscLogFlops(2. * xm * ym * 40));
+  PetscCall(DMDAVecRestoreArray(da, F, &f));
   if (ice->years > 0) PetscCall(DMDAVecRestoreArrayRead(da, ice->before, &old));
   PetscCall(DMDAVecRestoreArrayRead(da, balance, &m));
   PetscCall(DMDAVecRestoreArrayRead(da, bed, &b));
+  PetscCall(DMDAVecRestoreArrayRead(da, L, &H));
+  PetscCall(DMRestoreLocalVector(da, &L));
   PetscFunctionReturn(0);
 }
 
@@ -218,16 +228,22 @@ static PetscErrorCode Row(const Ice *ice, PetscScalar **H, PetscScalar **b, Pets
   PetscFunctionReturn(0);
 }
 
-static PetscErrorCode Jacobian(DMDALocalInfo *info, PetscScalar **H, Mat J, Mat B, void *ctx)
+static PetscErrorCode Jacobian(SNES snes, Vec X, Mat J, Mat B, void *ctx)
 {
-  Ice           *ice = (Ice *)ctx;
-  DM             da = info->da;
-  const PetscInt mx = info->mx, my = info->my, xs = info->xs, ys = info->ys, xm = info->xm, ym = info->ym;
-  Vec            bed, balance;
-  PetscScalar  **b, **m;
+  Ice          *ice = (Ice *)ctx;
+  DM            da;
+  Vec           L, bed, balance;
+  PetscInt      mx, my, xs, ys, xm, ym;
+  PetscScalar **H, **b, **m;
 
   PetscFunctionBeginUser;
+  PetscCall(SNESGetDM(snes, &da));
   PetscCall(Ground(ice, da, &bed, &balance));
+  PetscCall(DMDAGetInfo(da, NULL, &mx, &my, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
+  PetscCall(DMGetLocalVector(da, &L));
+  PetscCall(DMGlobalToLocal(da, X, INSERT_VALUES, L));
+  PetscCall(DMDAVecGetArrayRead(da, L, &H));
   PetscCall(DMDAVecGetArrayRead(da, bed, &b));
   PetscCall(DMDAVecGetArrayRead(da, balance, &m));
   const PetscReal h[2] = {ice->size[0] / (mx - 1), ice->size[1] / (my - 1)}, w = Weight(mx, my);
@@ -249,6 +265,8 @@ static PetscErrorCode Jacobian(DMDALocalInfo *info, PetscScalar **H, Mat J, Mat 
     }
   PetscCall(DMDAVecRestoreArrayRead(da, balance, &m));
   PetscCall(DMDAVecRestoreArrayRead(da, bed, &b));
+  PetscCall(DMDAVecRestoreArrayRead(da, L, &H));
+  PetscCall(DMRestoreLocalVector(da, &L));
   PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
   if (J != B) {
@@ -268,7 +286,7 @@ static PetscErrorCode Bounds(SNES snes, Vec lower, Vec upper)
 
   PetscFunctionBeginUser;
   PetscCall(SNESGetDM(snes, &da));
-  PetscCall(SNESGetApplicationContext(snes, &ice));
+  PetscCall(SNESGetFunction(snes, NULL, NULL, (void **)&ice));
   PetscCall(Ground(ice, da, &bed, &balance));
   PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
   PetscCall(VecZeroEntries(lower));
@@ -441,9 +459,8 @@ static PetscErrorCode Setup(Ice *ice, DM *da, SNES *snes)
   PetscCall(DMSetUp(*da));
   PetscCall(SNESCreate(PETSC_COMM_WORLD, snes));
   PetscCall(SNESSetDM(*snes, *da));
-  PetscCall(SNESSetApplicationContext(*snes, ice));
-  PetscCall(DMDASNESSetFunctionLocal(*da, INSERT_VALUES, (DMDASNESFunction)Function, ice));
-  PetscCall(DMDASNESSetJacobianLocal(*da, (DMDASNESJacobian)Jacobian, ice)); /* they are told which grid: vipmg may begin on a coarser one */
+  PetscCall(SNESSetFunction(*snes, NULL, Function, ice));
+  PetscCall(SNESSetJacobian(*snes, NULL, NULL, Jacobian, ice));
   PetscCall(SNESSetType(*snes, SNESVINEWTONRSLS));
   PetscCall(SNESVISetComputeVariableBounds(*snes, Bounds));
   PetscCall(SNESSetTolerances(*snes, 1e-6, 0, 0, 200, 100000)); /* metres a year */

@@ -14,10 +14,6 @@ constexpr double first_forcing = 1e-2; // a linearised problem is solved to this
 constexpr double forcing       = 1e-3; // and later
 // after more cycles recombination begins anew: where they are slow the step before does it harm
 constexpr int    quick         = 4;
-// Where so many iterations have not brought the natural residual below this share of the first, the solution of a
-// coarser grid may be nearer: from a wrong active set Newton's method moves its margin by about a node an iteration.
-constexpr int    first_steps   = 2;
-constexpr double far           = 0.1;
 
 } // namespace
 
@@ -288,7 +284,6 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   in_vain_    = {};
   strict_     = false;
   best_.above = 0;
-  best_.restarted = !plan.params.fmg;
   PetscCall(ProjectToBounds(XL, XU, X));
   PetscCall(SetZeroTolerance(X));
   PetscCall(problem.Function(X, F));
@@ -299,70 +294,12 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A linear problem has failed.
-PetscErrorCode Newton::NoCorrection(PetscObject solver, Problem &problem, double model, double natural)
-{
-  PetscFunctionBegin;
-  if (!failure[0])
-    PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                            "cycles diverge on the linearized problem (natural residual %g, from %g): the Jacobian "
-                            "is indefinite, or far from an M-matrix", model, natural));
-  PetscCall(PetscInfo(solver, "%s\n", failure));
-  // a Jacobian that a single grid has used may be none that a hierarchy can
-  PetscCall(problem.Stopped(report.kind != MatrixReport::fine ? End::jacobian : End::linear));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// The search along the correction of so many cycles has ended without a step.
-PetscErrorCode Newton::NoStep(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural)
-{
-  const char *const text = end == End::function
-                             ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT
-                               " cycles (natural residual before it %g)"
-                             : "no step along the correction of %" PetscInt_FMT
-                               " cycles brings the solution nearer (natural residual %g)";
-
-  PetscFunctionBegin;
-  PetscCall(PetscSNPrintf(failure, sizeof(failure), text, cycles, natural));
-  PetscCall(PetscInfo(solver, "%s\n", failure));
-  PetscCall(problem.Stopped(end));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Once in a solve: the start of a coarser grid in place of X. *done: there is one.
-PetscErrorCode Newton::Restart(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, Measure *here, bool *done)
-{
-  Point point;
-
-  PetscFunctionBegin;
-  *done = false;
-  if (best_.restarted) PetscFunctionReturn(PETSC_SUCCESS);
-  best_.restarted = true;
-  PetscCall(VecCopy(X, base_));
-  PetscCall(problem.Nested(X, done));
-  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(problem.Function(X, F));
-  PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
-  *done = std::isfinite(point.F);
-  if (!*done) {
-    PetscCall(VecCopy(base_, X));
-    PetscCall(problem.Function(X, F));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  *here       = point.measure;
-  strict_     = false;
-  best_.above = 0;
-  in_vain_    = {};
-  failure[0]  = 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU)
 {
   const TrapsOff traps;
   Measure here, model;
   Norms   n;
-  bool    stop = false, failed = false, current = false, read = false, again = false, fmg = plan.params.fmg;
+  bool    stop = false, failed = false, current = false, read = false, fmg = plan.params.fmg;
   Point   point;
 
   PetscFunctionBegin;
@@ -378,12 +315,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   if (fmg && on_tree && linear_ != &single_) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
   PetscCall(problem.Test(0, n, &stop));
   if (std::exchange(problem.updated, false)) current = false;
-  const double first = std::sqrt(here.natural);
   for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {
-    if (iteration > first_steps && here.natural > far * far * first * first) {
-      PetscCall(Restart(problem, X, F, XL, XU, &here, &again));
-      current = current && !again;
-    }
     if (!current) {
       PetscCall(Linearise(solver, problem, X, &read, &failed));
       if (failed) break;
@@ -402,19 +334,27 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
                     &model, &failed));
     fmg = false;
     if (failed) {
-      PetscCall(Restart(problem, X, F, XL, XU, &here, &again));
-      current = false;
-      if (again) continue;
-      PetscCall(NoCorrection(solver, problem, std::sqrt(model.natural), natural));
+      if (!failure[0])
+        PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                                "cycles diverge on the linearized problem (natural residual %g, from %g): the Jacobian "
+                                "is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
+      PetscCall(PetscInfo(solver, "%s\n", failure));
+      // a Jacobian that a single grid has used may be none that a hierarchy can
+      PetscCall(problem.Stopped(report.kind != MatrixReport::fine ? End::jacobian : End::linear));
       break;
     }
     End end;
     PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &end));
     if (end != End::no) {
-      PetscCall(Restart(problem, X, F, XL, XU, &here, &again));
-      current = false;
-      if (again) continue;
-      PetscCall(NoStep(solver, problem, end, n.cycles, natural));
+      PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                              end == End::function
+                                ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT
+                                  " cycles (natural residual before it %g)"
+                                : "no step along the correction of %" PetscInt_FMT
+                                  " cycles brings the solution nearer (natural residual %g)",
+                              n.cycles, natural));
+      PetscCall(PetscInfo(solver, "%s\n", failure));
+      PetscCall(problem.Stopped(end));
       break;
     }
     PetscCall(SetZeroTolerance(X));

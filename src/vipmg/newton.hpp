@@ -46,13 +46,6 @@ struct Problem {
     *step = nullptr;
     return PETSC_SUCCESS;
   }
-  // Another start, where Newton's method comes no nearer to the solution
-  virtual PetscErrorCode Nested(Vec X, bool *found)
-  {
-    (void)X;
-    *found = false;
-    return PETSC_SUCCESS;
-  }
   bool                   updated = false; // Test() has let the program change its problem
 };
 
@@ -93,9 +86,6 @@ private:
                         bool *current, End *end);
   PetscErrorCode Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double before, bool *good, bool *current,
                        Point *point);
-  PetscErrorCode NoStep(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural);
-  PetscErrorCode NoCorrection(PetscObject solver, Problem &problem, double model, double natural);
-  PetscErrorCode Restart(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, Measure *here, bool *done);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
   PetscErrorCode Read(Vec F, Vec X, Vec XL, Vec XU);
   PetscErrorCode Restore();
@@ -132,7 +122,6 @@ private:
     Vec    at      = nullptr;
     double natural = 0;
     int    above   = 0;           // steps since then
-    bool   restarted = false;     // the solve has begun anew from a coarser grid, or is not to
   } best_;
   bool           strict_ = false; // the next step must bring a smaller residual
 };

@@ -1,6 +1,5 @@
 // SNES vipmg: PETSc's face of multigrid for variational inequalities.
 #include "vipmg/snesvipmg.hpp"
-#include "vipmg/nested.hpp"
 #include "vipmg/reflected.hpp"
 #include "petsc/shell.hpp"
 #include "petsc/bounds.hpp"
@@ -128,29 +127,8 @@ struct SNESProblem : vipmg::Problem {
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  PetscErrorCode KeepStart()
-  {
-    bool has;
-
-    PetscFunctionBegin;
-    PetscCall(vipmg::HasNested(snes, &has));
-    if (!has) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(VecDuplicate(snes->vec_sol, &start));
-    PetscCall(VecCopy(snes->vec_sol, start));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscErrorCode Nested(Vec X, bool *found) override
-  {
-    PetscFunctionBegin;
-    *found = false;
-    if (start) PetscCall(vipmg::FindNested(snes, start, X, found));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  ~SNESProblem() { (void)VecDestroy(&start); }
-
 private:
   bool domain = false, read = false; // domain: since the last test
-  Vec  start  = nullptr;             // where the solve began, if there are coarser grids for it
 };
 
 PetscErrorCode SetUp(SNES snes)
@@ -239,7 +217,6 @@ PetscErrorCode Solve(SNES snes)
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
   Vec         normals;
-  if (v->options.fmg) PetscCall(problem.KeepStart());
   PetscCall(NormalsOf(snes, &normals));
   if (normals) PetscCall(SolveAlongNormals(snes, normals, problem));
   else PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
