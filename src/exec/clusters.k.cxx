@@ -1,6 +1,6 @@
 // Kruskal's algorithm up to a size: pair by pair on the host. On a device all pairs that are the first one left of both
-// of their clusters join them at a time, which gives the same clusters: no other pair that is to come before one of
-// them has to do with these two.
+// of their clusters join them at a time. That gives the same clusters, as no pair that comes earlier and is still left
+// touches either of the two.
 #include "exec/clusters.hpp"
 #include "exec/each.hpp"
 #include "exec/sets.hpp"

@@ -46,8 +46,8 @@ inline PetscErrorCode Caught()
     } \
   } while (0)
 
-// Where the program asks for traps of floating point (-fp_trap) there are none here: in loops that become vectors lanes
-// without a value take part in comparisons. What is not finite is found in the values.
+// Where the program asks for traps of floating point (-fp_trap) there are none here: in loops that become vectors the
+// lanes that a condition masks off still take part in the comparison. What is not finite is found in the values.
 class TrapsOff {
 public:
   explicit TrapsOff(bool off = true) : off_(off && !PetscFPTrapPush(PETSC_FP_TRAP_OFF)) { }

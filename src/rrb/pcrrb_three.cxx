@@ -248,13 +248,14 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
   if (anew) PetscCall(MakeThree(pc));
   RRBThree &t = *r->three;
+  if (anew) t.planes = Buffer<double>(); // what another grid has left
   PetscCall(UseCurrentStream(t.exec.space));
   PetscCall(PetscLogEventBegin(event_rrb_read, pc, 0, 0, 0));
   const auto memory = [&](bool make, bool box) {
     if (make) made = true, t.box = box;
     const Extent n{t.solver->finest().layout.size(), t.exec.space};
     const size_t planes = (size_t)box::points(3, t.box) * n.n;
-    if (t.planes.size() != planes) t.planes.resize(Extent{planes, t.exec.space});
+    t.planes.fit(Extent{planes, t.exec.space});
     if (t.free.size() != n) t.free.resize(n);
     return box::Finest<double>{t.exec, 3, &t.solver->finest(), t.box, t.planes.data(), t.free.data()};
   };

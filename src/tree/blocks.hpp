@@ -49,11 +49,10 @@ private:
   template <class V> const V *fetch_partners(const Level<T> &level, const V *of);
 };
 
-// Strong couplings of unknowns of a level: the unknowns that have any, in order, and of each coupling the places of
-// both ends among them, as often as it is listed. From unknown[own] on they are of other processes.
+// Strong couplings of unknowns of a level: the unknowns that have any, and of each coupling the places of both ends
+// among them, as often as it is listed.
 struct StrongCouplings {
   Buffer<int>   unknown;
   WeightedPairs pairs;
-  int           own = 0;
 };
 } // namespace tessera::tree

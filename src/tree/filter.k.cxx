@@ -21,10 +21,10 @@ template <class S> struct MatchCorners {
   unsigned char *corner;
   HD void        operator()(int l) const
   {
-    const int p   = begin[l];
-    const S  *own = nullptr;
-    for (int e = i[p]; p < begin[l + 1] && e < i[p + 1]; ++e)
-      if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
+    const S *own = nullptr; // known by the diagonal of any of its nodes
+    for (int p = begin[l]; p < begin[l + 1] && !own; ++p)
+      for (int e = i[p]; e < i[p + 1]; ++e)
+        if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
     for (ptrdiff_t k = (ptrdiff_t)corners * pairs[l]; own && k < (ptrdiff_t)corners * pairs[l + 1]; ++k) {
       int to = 0;
       while (to < corners && !(vertex[(ptrdiff_t)corners * l + to] >= 0 && own[to] == column[k])) ++to;
@@ -47,18 +47,18 @@ template <class T, class S, int Corners> struct SmoothWeights {
   {
     const unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      T      ap[Corners + 1] = {}; // the last one: of other corners
-      double now[Corners], diagonal = 0, before = 0, sum = 0;
+      // ap[Corners]: of other corners
+      double ap[Corners + 1] = {}, now[Corners], diagonal = 0, before = 0, sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) {
-        T v = 0;
+        double v = 0;
         for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
-        if (j[e] == p) diagonal += (double)v;
+        if (j[e] == p) diagonal += v;
         for (int c = 0; c < Corners; ++c)
-          ap[of[Corners * pair[e] + c]] += v * weight[(ptrdiff_t)Corners * j[e] + c];
+          ap[of[Corners * pair[e] + c]] += v * (double)weight[(ptrdiff_t)Corners * j[e] + c];
       }
       for (int c = 0; c < Corners; ++c) {
         const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
-        now[c]         = diagonal > 0 ? w - omega / diagonal * (double)ap[c] : w;
+        now[c]         = diagonal > 0 ? w - omega / diagonal * ap[c] : w;
         now[c]         = now[c] > 0 && first > 0 ? now[c] : 0;
         before += first;
         sum += now[c];

@@ -108,7 +108,8 @@ struct SNESProblem : vipmg::Problem {
   }
   PetscErrorCode Check(StepCheck when, Vec X0, Vec X, Vec *step) override
   {
-    bool changed;
+    const TrapsAsBefore traps;
+    bool                changed;
 
     PetscFunctionBegin;
     PetscCall(CheckStep(snes, when, X0, snes->vec_sol_update, X, &changed));

@@ -13,7 +13,7 @@ struct Invert {
   double        *d;
   HD void        operator()(int p) const
   {
-    const double v = a[p]; // loaded in any case: lanes of vectors without a value would trap in the comparison
+    const double v = a[p]; // loaded in any case: what a vector's lanes hold without it may trap in the comparison
     d[p] = free[p] && v > 0 ? 1 / v : 0;
   }
 };
