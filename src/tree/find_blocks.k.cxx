@@ -190,6 +190,14 @@ struct Squares {
   HD void    operator()(int c) const { square[c] = (first[c + 1] - first[c]) * (first[c + 1] - first[c]); }
 };
 
+// What stands in those places.
+Buffer<int> gathered(const Exec &exec, const Buffer<int> &places, const Buffer<int> &from)
+{
+  Buffer<int> to = tree::make_unset<int>(exec, places.size());
+  for_each(exec, (int)places.size(), GatherValues<int>{places.data(), from.data(), to.data()});
+  return to;
+}
+
 // Process, number and key of the nodes of unknowns and then of ghosts, on the host, of a level that several processes
 // have.
 template <class T> std::vector<double> names_of(Level<T> &level, MPI_Comm comm, std::vector<int> unknown)
@@ -232,11 +240,7 @@ template <class T> StrongCouplings NumericSetup<T>::strong_couplings(Level<T> &l
   Buffer<unsigned char> flag = make<unsigned char>(here);
   for_each(exec_, n, MarkEnds{pairs.a.data(), pairs.b.data(), flag.data()});
   Flagged ends(exec_, (int)here, flag);
-  for (Buffer<int> *of : {&pairs.a, &pairs.b}) {
-    Buffer<int> place = make_unset<int>((size_t)n);
-    for_each(exec_, n, GatherValues<int>{of->data(), ends.before.data(), place.data()});
-    *of = std::move(place);
-  }
+  for (Buffer<int> *of : {&pairs.a, &pairs.b}) *of = gathered(exec_, *of, ends.before);
   couplings.unknown = std::move(ends.place);
   return couplings;
 }
@@ -263,11 +267,7 @@ std::vector<NamedCoupling> NumericSetup<T>::take_shared(Level<T> &level, StrongC
     for_each(exec_, n, MeetsOthers{parent.data(), met.data(), item, meet, flag.data()});
     return Flagged(exec_, n, flag);
   };
-  const auto take = [&](const Flagged &of, const Buffer<int> &from) {
-    Buffer<int> to = make_unset<int>((size_t)of.count);
-    for_each(exec_, of.count, GatherValues<int>{of.place.data(), from.data(), to.data()});
-    return to;
-  };
+  const auto take = [&](const Flagged &of, const Buffer<int> &from) { return gathered(exec_, of.place, from); };
   std::vector<NamedCoupling> list;
   const Flagged              meeting = those(pairs.a.data(), count, true);
   if (!total(meeting.count)) return list;
@@ -297,19 +297,14 @@ std::vector<NamedCoupling> NumericSetup<T>::take_shared(Level<T> &level, StrongC
 // The unknowns of the couplings in an order that does not depend on the processes; the couplings go by it then.
 template <class T> void NumericSetup<T>::order_unknowns(const Level<T> &level, StrongCouplings &couplings)
 {
-  const int   all = (int)couplings.unknown.size(), count = (int)couplings.pairs.a.size();
+  const int   all = (int)couplings.unknown.size();
   Buffer<Key> key = make_unset<Key>((size_t)all);
-  Buffer<int> order, place = make_unset<int>((size_t)all), ordered = make_unset<int>((size_t)all);
+  Buffer<int> order, place = make_unset<int>((size_t)all);
   for_each(exec_, all, OrderKey{couplings.unknown.data(), level.start.data(), level.unknowns(), level.bs, key.data()});
   sort_keys(exec_, all, 64, key, order);
   for_each(exec_, all, InvertList{order.data(), place.data()});
-  for_each(exec_, all, GatherValues<int>{order.data(), couplings.unknown.data(), ordered.data()});
-  couplings.unknown = std::move(ordered);
-  for (Buffer<int> *of : {&couplings.pairs.a, &couplings.pairs.b}) {
-    Buffer<int> to = make_unset<int>((size_t)count);
-    for_each(exec_, count, GatherValues<int>{of->data(), place.data(), to.data()});
-    *of = std::move(to);
-  }
+  couplings.unknown = gathered(exec_, order, couplings.unknown);
+  for (Buffer<int> *of : {&couplings.pairs.a, &couplings.pairs.b}) *of = gathered(exec_, *of, place);
 }
 
 // The lists of the blocks in which this process has unknowns: those of several processes, then its own.

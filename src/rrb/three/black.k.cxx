@@ -11,11 +11,7 @@ struct Invert {
   const double  *a;
   const uint8_t *free;
   double        *d;
-  HD void        operator()(int p) const
-  {
-    const double v = a[p]; // loaded in any case: what a vector's lanes hold without it may trap in the comparison
-    d[p] = free[p] && v > 0 ? 1 / v : 0;
-  }
+  HD void        operator()(int p) const { d[p] = free[p] && a[p] > 0 ? 1 / a[p] : 0; }
 };
 
 // The residual in the hierarchy's precision, and the first step of the smoother: z = c D^-1 b.
