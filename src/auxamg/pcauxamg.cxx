@@ -94,6 +94,11 @@ static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
 
   PetscFunctionBegin;
   PetscCall(CompatUserPreSolve(pc, ksp));
+  if (a->current) {
+    tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
+    WithHierarchy(a, [&](auto &h) { h.restore(); }); // errors are kept
+    PetscCall(together.End(PETSC_SUCCESS, a->exec.space));
+  }
   a->asked = PETSC_TRUE;
   PetscCall(KSPGetType(ksp, &type));
   if (tessera::StandsRounding(type)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -115,7 +120,9 @@ template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Ve
   PetscCall(a->null.Clean(pc, x, &clean));
   PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, clean, y)));
   PetscCall(a->null.Remove(y));
-  if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
+  bool lost = false; // another process has failed
+  WithHierarchy(a, [&](auto &h) { lost = h.joined() && tessera::Peers::lost(); });
+  if (!tessera::device::failed() && !lost) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
     tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
   a->read  = tessera::VectorView(); // what was copied to the device is not there

@@ -2,6 +2,7 @@
 // are.
 #pragma once
 #include "box/level.hpp"
+#include "exec/direct.hpp"
 #include "exec/staging.hpp"
 
 namespace tessera::box {
@@ -18,6 +19,9 @@ public:
   void exchange(double *field) { exchange(&field, 1); }
   void exchange(float *field) { exchange(&field, 1); }
   void exchange(uint8_t *flags);
+  // From here on messages go directly between devices, one field after the other. Collective.
+  void   join(const std::shared_ptr<Peers> &peers);
+  size_t direct_bytes() const { return remote() ? DirectMessages::bytes(from()) : 0; } // of this process's memory
   bool remote() const { return !peers_.empty(); }
   bool empty() const { return peers_.empty() && !own_from_.size(); }
 
@@ -35,7 +39,10 @@ private:
   Buffer<double>           send_, recv_; // where the fields are
   Staging                  send_host_, recv_host_;
   template <class T> void move(T *const *fields, int n);
+  template <class T> void move_directly(T *field);
   void                    reserve(int n);
+  std::vector<DirectMessages::From> from() const;
+  DirectMessages          direct_;
 };
 
 } // namespace tessera::box

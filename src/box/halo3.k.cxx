@@ -1,4 +1,5 @@
 #include "box/halo3.hpp"
+#include "exec/each.hpp"
 #include <petscsys.h> // its macros count messages and reductions for -log_view
 
 namespace tessera::box {
@@ -44,6 +45,21 @@ template <class T> struct Unpack {
   const double    *in;
   HD void          operator()(int i, int) const { field[at[i]] = (T)in[i]; }
 };
+// Into the memory of another device, and from there.
+template <class T> struct Post {
+  const T              *field;
+  const ptrdiff_t      *at;
+  DirectMessages::Slots slots;
+  int                   peer;
+  HD void               operator()(int i) const { slots.outgoing<T>(peer)[i] = field[at[i]]; }
+};
+template <class T> struct Receive {
+  T                    *field;
+  const ptrdiff_t      *at;
+  DirectMessages::Slots slots;
+  int                   peer;
+  HD void               operator()(int i) const { field[at[i]] = slots.incoming<T>(peer)[i]; }
+};
 template <class T> struct Own {
   T               *field;
   const ptrdiff_t *from, *to;
@@ -61,6 +77,7 @@ void Halo3::setup(const Comm &comm, const std::vector<Box3> &have, const std::ve
   comm_       = comm;
   exec_.space = space;
   peers_.clear();
+  direct_ = DirectMessages();
   const auto list = [&](const Box3 &b, const int *shift, std::vector<ptrdiff_t> &at) {
     for (int k = b.lo[2]; k < b.hi[2]; ++k)
       for (int j = b.lo[1]; j < b.hi[1]; ++j)
@@ -103,11 +120,36 @@ void Halo3::reserve(int n)
   recv_host_.reserve(exec_.space, recv_.bytes());
 }
 
+std::vector<DirectMessages::From> Halo3::from() const
+{
+  std::vector<DirectMessages::From> of;
+  for (const Peer &p : peers_) of.push_back({p.rank, p.recv * sizeof(double)});
+  return of;
+}
+
+void Halo3::join(const std::shared_ptr<Peers> &peers)
+{
+  if (remote()) direct_.join(peers, comm_, from());
+}
+
+template <class T> void Halo3::move_directly(T *field)
+{
+  size_t at = 0;
+  for (size_t k = 0; k < peers_.size(); at += peers_[k++].send)
+    for_each_on_device(exec_, (int)peers_[k].send, Post<T>{field, send_at_.data() + at, direct_.slots(), (int)k});
+  direct_.meet();
+  at = 0;
+  for (size_t k = 0; k < peers_.size(); at += peers_[k++].recv)
+    for_each_on_device(exec_, (int)peers_[k].recv, Receive<T>{field, recv_at_.data() + at, direct_.slots(), (int)k});
+}
+
 template <class T> void Halo3::move(T *const *fields, int n)
 {
   for (int f = 0; f < n; ++f)
     forall(exec_, {0, (int)own_from_.size(), 0, 1}, Own<T>{fields[f], own_from_.data(), own_to_.data()});
   if (peers_.empty()) return;
+  for (int f = 0; f < n && direct_; ++f) move_directly(fields[f]);
+  if (direct_) return;
   reserve(n);
   // All fields of a peer go in one message: its values of field 0, of field 1, ...
   size_t at = 0;

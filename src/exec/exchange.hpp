@@ -2,7 +2,7 @@
 // and, behind them, those of its ghost nodes.
 #pragma once
 #include "exec/buffer.hpp"
-#include "exec/comm.hpp"
+#include "exec/direct.hpp"
 #include "exec/exec.hpp"
 #include <vector>
 
@@ -19,6 +19,10 @@ public:
   template <class T> void forward(T *v, int width);
   // Adds to the values of own nodes what other processes have for them as ghosts, process after process.
   template <class T> void add_back(T *v, int width);
+  // From here on messages go directly between devices, so many bytes of a node at once. Collective.
+  void   join(const std::shared_ptr<Peers> &peers, size_t node);
+  size_t direct_bytes(size_t node) const { return empty() ? 0 : DirectMessages::bytes(from(node)); } // of this process
+  bool   direct() const { return empty() || direct_node_; } // do they?
   // Frees the memory of messages, which the next exchange allocates anew.
   void release()
   {
@@ -39,6 +43,8 @@ private:
     int receive, receives;
   };
   template <class T> void  pass(T *v, int width, bool back);
+  template <class T> void  pass_directly(T *v, int width, bool back);
+  std::vector<DirectMessages::From> from(size_t node) const;
   Exec                     exec_;
   Comm                     comm_;
   int                      own_ = 0, ghosts_ = 0;
@@ -48,6 +54,8 @@ private:
   std::vector<char>        send_, receive_;
   Buffer<double>           device_;
   std::vector<MPI_Request> requests_;
+  DirectMessages           direct_;
+  size_t                   direct_node_ = 0; // bytes of a node in one of them
 };
 
 } // namespace tessera

@@ -25,6 +25,52 @@ template <class T> struct Add {
   HD void    operator()(int p) const { to[(ptrdiff_t)list[p / width] * width + p % width] += from[p]; }
 };
 
+// Where the nodes of each process begin in a list.
+struct Parts {
+  int    begin[Meeting::max_others + 1];
+  HD int of(int node) const
+  {
+    int k = 0;
+    while (node >= begin[k + 1]) ++k;
+    return k;
+  }
+};
+// Of the `width` numbers of each node some, from the first on.
+struct Some {
+  int width, first, n;
+  HD ptrdiff_t operator()(const int *list, int p) const { return (ptrdiff_t)list[p / n] * width + first + p % n; }
+};
+// GatherNodes<T> into the memory of the others' devices.
+template <class T> struct Post {
+  DirectMessages::Slots slots;
+  Parts                 parts;
+  const int            *list;
+  const T              *from;
+  Some                  some;
+  HD void               operator()(int p) const
+  {
+    const int k = parts.of(p / some.n);
+    slots.outgoing<T>(k)[p - parts.begin[k] * some.n] = from[some(list, p)];
+  }
+};
+// Unpack<T> or Add<T> from there, from item `first` on.
+template <class T, bool add> struct Receive {
+  DirectMessages::Slots slots;
+  Parts                 parts;
+  const int            *list;
+  T                    *to;
+  Some                  some;
+  int                   first;
+  HD void               operator()(int q) const
+  {
+    const int p = first + q, k = parts.of(p / some.n);
+    T        &v = to[some(list, p)];
+    const T   got = slots.incoming<T>(k)[p - parts.begin[k] * some.n];
+    if (add) v += got;
+    else v = got;
+  }
+};
+
 } // namespace
 
 Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner,
@@ -64,10 +110,49 @@ void Exchange::renumber(const Buffer<int> &number)
   list_ = std::move(list);
 }
 
+// In both directions the longer message has room.
+std::vector<DirectMessages::From> Exchange::from(size_t node) const
+{
+  std::vector<DirectMessages::From> of;
+  for (const Peer &p : peers_) of.push_back({p.rank, node * (size_t)std::max(p.sends, p.receives)});
+  return of;
+}
+
+void Exchange::join(const std::shared_ptr<Peers> &peers, size_t node)
+{
+  if (empty()) return;
+  direct_.join(peers, comm_, from(node));
+  direct_node_ = node;
+}
+
+template <class T> void Exchange::pass_directly(T *v, int width, bool back)
+{
+  const Buffer<int> &from = back ? places_ : list_, &to = back ? list_ : places_;
+  Parts              sent = {}, got = {};
+  for (size_t k = 0; k < peers_.size(); ++k) {
+    sent.begin[k + 1] = sent.begin[k] + (back ? peers_[k].receives : peers_[k].sends);
+    got.begin[k + 1]  = got.begin[k] + (back ? peers_[k].sends : peers_[k].receives);
+  }
+  const int most = (int)(direct_node_ / sizeof(T));
+  for (int first = 0; first < width; first += most) {
+    const Some some{width, first, std::min(width - first, most)};
+    for_each_on_device(exec_, (int)from.size() * some.n, Post<T>{direct_.slots(), sent, from.data(), v, some});
+    direct_.meet();
+    if (!back)
+      for_each_on_device(exec_, (int)to.size() * some.n,
+                         Receive<T, false>{direct_.slots(), got, to.data(), v, some, 0});
+    else
+      for (const Peer &p : peers_)
+        for_each_on_device(exec_, p.sends * some.n,
+                           Receive<T, true>{direct_.slots(), got, to.data(), v, some, p.send * some.n});
+  }
+}
+
 // Values go from owners to ghosts, or with `back` from ghosts to those that own the nodes.
 template <class T> void Exchange::pass(T *v, int width, bool back)
 {
   if (peers_.empty()) return;
+  if (direct_node_) return pass_directly(v, width, back);
   const Buffer<int> &from = back ? places_ : list_, &to = back ? list_ : places_;
   const size_t       out = from.size() * (size_t)width, in = to.size() * (size_t)width;
   if (send_.size() < out * sizeof(T)) send_.resize(out * sizeof(T));

@@ -14,10 +14,9 @@ namespace tessera {
 // Memory of this process that the others of a communicator write into.
 class Peers {
 public:
-  static inline bool wanted = true;
-  // Where every process has a device of its own, on one host, and all can write to all: so many zero bytes of each.
-  // Else nothing, on all of them. Collective.
-  static std::shared_ptr<Peers> open(MPI_Comm comm, size_t bytes);
+  // Where every process wants it and works on a device of its own, on one host, and all can write to all: so many zero
+  // bytes of each. Else nothing, on all of them. Collective.
+  static std::shared_ptr<Peers> open(const Exec &exec, MPI_Comm comm, size_t bytes, bool wanted = true);
   ~Peers();
   char    *take(size_t bytes); // the next piece of this process's memory
   uint64_t place(const char *p) const;            // of a piece, for the others

@@ -1,5 +1,6 @@
 #include "exec/peers.hpp"
 #include "exec/buffer.hpp"
+#include <algorithm>
 #include <cstring>
 #include <unistd.h>
 #ifdef TESSERA_HAVE_DEVICE
@@ -38,12 +39,17 @@ struct Arena {
   unsigned *word = nullptr; // of this process, which the others set
   const unsigned *word_on_device = nullptr; // the same for kernels
   unsigned losses = 0;                   // that have been restored from
-  size_t used = 0;
-  int    live = 0; // regions; their space comes back when none is left
+  std::vector<std::pair<size_t, size_t>> live; // regions that are in use: where they begin and end
   bool   tried = false;
   Card   card = {};
   std::vector<Other> opened;
 };
+size_t used(const Arena &a) // what is behind the last region is free
+{
+  size_t end = 0;
+  for (const auto &region : a.live) end = std::max(end, region.second);
+  return end;
+}
 Arena &arena()
 {
   static Arena &a = *new Arena;
@@ -168,14 +174,14 @@ bool device::wait_on_host(const unsigned *, unsigned) { return false; }
 #endif
 
 // Every step that may fail on one process is followed by a question to all.
-std::shared_ptr<Peers> Peers::open(MPI_Comm comm, size_t bytes)
+std::shared_ptr<Peers> Peers::open(const Exec &exec, MPI_Comm comm, size_t bytes, bool wanted)
 {
   int n = 0, rank = 0;
   MPI_Comm_size(comm, &n);
   MPI_Comm_rank(comm, &rank);
   Arena &a = arena();
   bytes    = (bytes + 255) / 256 * 256;
-  if (!all(wanted && n > 1 && n <= Meeting::max_others + 1, comm)) return nullptr;
+  if (!all(wanted && exec.on_device() && n > 1 && n <= Meeting::max_others + 1, comm)) return nullptr;
   if (!a.tried) {
     a.tried = true;
     (void)gethostname(a.card.host, sizeof a.card.host - 1);
@@ -184,7 +190,7 @@ std::shared_ptr<Peers> Peers::open(MPI_Comm comm, size_t bytes)
   }
   std::vector<Card> cards((size_t)n);
   MPI_Allgather(&a.card, sizeof(Card), MPI_BYTE, cards.data(), sizeof(Card), MPI_BYTE, comm);
-  bool ok = a.card.ready && !device::failed() && a.used + bytes <= arena_size;
+  bool ok = a.card.ready && !device::failed() && used(a) + bytes <= arena_size;
   for (int i = 0; i < n; ++i)
     // who shares a device waits for the other one's turn
     for (int j = 0; j < i; ++j)
@@ -205,10 +211,10 @@ std::shared_ptr<Peers> Peers::open(MPI_Comm comm, size_t bytes)
     p->bases_.push_back(base);
   }
   if (!all(ok, comm)) return nullptr;
-  p->region_ = a.base + a.used;
+  const size_t begin = used(a);
+  p->region_ = a.base + begin;
   p->bytes_  = bytes;
-  a.used += bytes;
-  ++a.live;
+  a.live.push_back({begin, begin + bytes});
   p->clear(comm);
   return p;
 }
@@ -241,8 +247,10 @@ void Peers::restore(MPI_Comm comm)
 
 Peers::~Peers()
 {
-  Arena &a = arena();
-  if (region_ && !--a.live) a.used = 0;
+  if (!region_) return;
+  auto        &live  = arena().live;
+  const size_t begin = (size_t)(region_ - arena().base);
+  live.erase(std::find_if(live.begin(), live.end(), [&](const auto &region) { return region.first == begin; }));
 }
 
 char *Peers::take(size_t bytes)

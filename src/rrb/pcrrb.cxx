@@ -178,12 +178,14 @@ template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
   PetscCall((tessera::NoThrow<F, PC, V, V>(pc, clean, y)));
   PetscCall(null.Remove(y));
   // another process has failed
-  const bool failed = tessera::device::failed(), lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost();
+  PC_RRB *const r      = (PC_RRB *)pc->data;
+  const bool    joined = r->three ? r->three->solver && r->three->solver->joined() : r->plan.total != nullptr;
+  const bool    failed = tessera::device::failed(), lost = joined && tessera::Peers::lost();
   if (!failed && !lost) PetscFunctionReturn(PETSC_SUCCESS);
   // within KSP rrb
   PetscCall(
     tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC rrb", &pc->failedreason));
-  if (failed && !together.Within()) ((PC_RRB *)pc->data)->matrix.ForgetCopies();
+  if (failed && !together.Within()) r->matrix.ForgetCopies();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

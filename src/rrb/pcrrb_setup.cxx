@@ -37,6 +37,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   p->smoother   = (tessera::rrb::Smoother)(int)o.smoother;
   p->weights    = (tessera::rrb::Weights)(int)o.interpolation;
   p->smooth     = (int)o.sweeps;
+  p->peers      = o.peers == PETSC_TRUE;
   p->trial      = o.trial == PETSC_TRUE;
   p->omega      = o.omega;
   p->lump_all   = o.lump == PC_RRB_LUMP_ALL;
@@ -115,7 +116,6 @@ PetscErrorCode tessera::PlaceRRB(PC pc, Space *space)
   PetscCall(tessera::ChooseSpace((PetscObject)pc, "pc_rrb_backend",
                                  r->options.backend == TESSERA_BACKEND_AUTO ? r->solver : r->options.backend,
                                  [&](bool *device) { return tessera::LocalRows::OnDevice(pc->pmat, device); }, space));
-  tessera::Peers::wanted = r->options.peers;
 #if PetscDefined(HAVE_CUDA)
   tessera::Halo::gpu_aware = use_gpu_aware_mpi; // -use_gpu_aware_mpi 0: messages pass through the host
 #endif

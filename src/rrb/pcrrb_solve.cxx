@@ -32,10 +32,11 @@ static PetscErrorCode LookAtKSP(PC pc, KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(CompatUserPreSolve(pc, ksp)); // first: it may change the matrix
-  if (r->current && r->plan.peers) {
+  if (r->current && (r->three || r->plan.peers)) {
     tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-    r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
-    PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
+    if (r->three) r->three->solver->restore(); // errors are kept
+    else r->plan.peers->restore(PetscObjectComm((PetscObject)pc));
+    PetscCall(together.End(PETSC_SUCCESS, r->three ? r->three->exec.space : r->plan.exec.space));
   }
   PetscCall(KSPGetType(ksp, &type));
   if (!r->linear && !tessera::StandsRounding(type)) {

@@ -152,6 +152,7 @@ static PetscErrorCode MakeThree(PC pc)
   params.redundant = (long)r->options.redundant;
   params.reduced   = r->schur;
   params.trial     = r->options.trial == PETSC_TRUE;
+  params.peers     = r->options.peers == PETSC_TRUE;
   params.strict    = r->options.precision == TESSERA_PRECISION_AUTO;
   TesseraCallCXX(t.solver = rrb::three::make_solver(t.single);
                  t.solver->create(t.exec, t.matrix.comm(), grid.n, grid.periodic, t.matrix.boxes(), params));
@@ -248,6 +249,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
   if (anew) PetscCall(MakeThree(pc));
   RRBThree &t = *r->three;
+  if (!anew) TesseraCallCXX(t.solver->restore());
   if (anew) t.planes = Buffer<double>(); // what another grid has left
   PetscCall(UseCurrentStream(t.exec.space));
   PetscCall(PetscLogEventBegin(event_rrb_read, pc, 0, 0, 0));

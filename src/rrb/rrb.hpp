@@ -50,6 +50,7 @@ struct Params {
   int        smooth   = 0; // sweeps before and after the next grid; 0: automatic
   Weights    weights  = Weights::automatic;
   bool       trial    = true; // try the choice where coefficients jump
+  bool       peers    = true; // devices write into each other's memory, where they can
 };
 
 // The factors of one grid: L at o, a, b (unit diagonal, stored as l_ij = a_ij / pivot_i) and the inverse pivots D^-1.

@@ -50,7 +50,7 @@ static void join(Plan &plan, const Grid &grid)
     }
   };
   each([&](auto &part) { bytes += part.peer_bytes(); });
-  const std::shared_ptr<Peers> peers = Peers::open(grid.comm, bytes);
+  const std::shared_ptr<Peers> peers = Peers::open(plan.exec, grid.comm, bytes, plan.params.peers);
   if (!peers) return;
   each([&](auto &part) { part.join(peers); });
   plan.total  = make_total(*peers, grid.comm, plan.total_memory);

@@ -125,8 +125,11 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
     fine.halo(fine.template vectors<V>().x);
     fine.template restrict_to<V>(next);
     if (next.distributed) next.exchange.add_back((T *)b, next.bs * width_of<V>);
-    else if (fine.distributed)
-      multigrid::sum_processes(h.comm_, h.exec_.space, (T *)b, next.work.b.size() * width_of<V>, h.coarsest_.message);
+    else if (fine.distributed) {
+      const size_t n = next.work.b.size() * width_of<V>;
+      if (h.whole_.fits(n * sizeof(T))) h.whole_.sum((T *)b, (int)n);
+      else multigrid::sum_processes(h.comm_, h.exec_.space, (T *)b, n, h.coarsest_.message);
+    }
   }
   void up(int l, const Visit &visit)
   {
@@ -158,10 +161,44 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
     Grids<V> grids{*this, begun, top};
     multigrid::cycle(grids, cycle_kind(), top);
   };
-  if (!levels_[0].distributed && all <= max_recorded)
+  if ((!levels_[0].distributed || direct<V>()) && all <= max_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
       exec_.space, numeric_.setups() * levels_.size() + (size_t)top, params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
+}
+
+// Messages between devices of one host, where all reach each other.
+template <class T> void Hierarchy<T>::join()
+{
+  const size_t node = 2 * sizeof(double) * (size_t)params_.bs;
+  peers_.reset();
+  whole_ = DirectSum();
+  if (!levels_[0].distributed) return;
+  int size;
+  MPI_Comm_size(comm_, &size);
+  size_t bytes = 0, sums = 0;
+  for (const Level<T> &l : levels_)
+    if (l.distributed) bytes += l.exchange.direct_bytes(node) + l.blocks.exchange.direct_bytes(node);
+    else sums = std::max(sums, l.work.b.bytes());
+  peers_ = Peers::open(exec_, comm_, bytes + DirectSum::bytes(size, sums));
+  if (!peers_) return;
+  for (Level<T> &l : levels_)
+    if (l.distributed) {
+      l.exchange.join(peers_, node);
+      l.blocks.exchange.join(peers_, node);
+    }
+  whole_.join(peers_, comm_, sums);
+}
+
+// Do all messages of a cycle go directly from device to device?
+template <class T> template <class V> bool Hierarchy<T>::direct() const
+{
+  if (!peers_ || sweeps() || levels_.back().distributed) return false;
+  bool all = true;
+  for (const Level<T> &l : levels_)
+    all = all && (l.distributed ? l.exchange.direct() && l.blocks.exchange.direct()
+                                : whole_.fits(l.work.b.size() * sizeof(V)));
+  return all;
 }
 
 template <class T> void Hierarchy<T>::solve(int l) { cycle<T>(false, l); }
@@ -215,6 +252,7 @@ template <class T> double Hierarchy<T>::work() const
   template void   Hierarchy<T>::restrict_residual(int); \
   template void   Hierarchy<T>::prolong(int); \
   template void   Hierarchy<T>::vectors(int); \
+  template void   Hierarchy<T>::join(); \
   template double Hierarchy<T>::work() const; \
   TESSERA_ALL_WIDTHS(INSTANTIATE, T)
 INSTANTIATE_ALL(double)

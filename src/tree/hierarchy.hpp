@@ -10,6 +10,7 @@
 #include "tree/blocks.hpp"
 #include "tree/params.hpp"
 #include "tree/tree.hpp"
+#include "exec/direct.hpp"
 #include "exec/exchange.hpp"
 #include "exec/graph.hpp"
 #include "exec/several.hpp"
@@ -355,6 +356,13 @@ public:
   bool   linear() const { return params_.cycle != Cycle::k || levels_.size() < 3; }
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
+  // Do devices write into each other's memory? Then an error of one process is known to the others (Peers::lost()),
+  // and before the next setup or solve what they meet with is put in order. Collective.
+  bool   joined() const { return peers_ != nullptr; }
+  void   restore()
+  {
+    if (peers_) peers_->restore(comm_);
+  }
 
   const Exec                 &exec() const { return exec_; }
   int                         dim() const { return params_.dim; }
@@ -424,6 +432,8 @@ private:
   template <class Index> Failure find_constrained(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
   void    vectors(int l);
+  void    join();
+  template <class V> bool direct() const;
   void    turn();
   void    make_transpose();
   void    transpose_one_sided();
@@ -462,6 +472,8 @@ private:
   void                  take_common_diagonal(const T *reflect);
   int                   truncated_ = -1; // the first level with other values than before truncate()
   std::vector<Values>   other_;          // these, or those before
+  std::shared_ptr<Peers> peers_;
+  DirectSum              whole_; // of the first grid that all processes have all of
 };
 
 // coarse.a += what the leaves [l0, l1) have of P'AP

@@ -99,6 +99,49 @@ struct ToBytes {
   }
 };
 
+// Entries by their rows and columns: row * n + column
+struct NameEntries {
+  const int *i, *j;
+  Key        n, *to;
+  HD void    operator()(int v) const
+  {
+    for (int e = i[v]; e < i[v + 1]; ++e) to[e] = (Key)v * n + (Key)j[e];
+  }
+};
+struct FlagFirst { // of equal ones
+  const Key     *key;
+  unsigned char *flag;
+  HD void        operator()(int e) const { flag[e] = !e || key[e] != key[e - 1]; }
+};
+struct BeginRow {
+  const Key *name;
+  int        entries;
+  Key        n;
+  int       *to;
+  HD void    operator()(int v) const { to[v] = lower_bound(name, 0, entries, (Key)v * n); }
+};
+struct LongRow {
+  const int *begin;
+  HD double  operator()(int v) const { return begin[v + 1] - begin[v] >= wanted_slot; }
+};
+struct FindEntries { // the places in their rows
+  const int *i;
+  const Key *name;
+  const int *begin;
+  const Key *all;
+  int       *to;
+  HD void    operator()(int v) const
+  {
+    for (int e = i[v]; e < i[v + 1]; ++e) to[e] = lower_bound(all, begin[v], begin[v + 1], name[e]) - begin[v];
+  }
+};
+struct TakeColumn {
+  const Key *name;
+  Key        n;
+  int       *to;
+  HD void    operator()(int e) const { to[e] = (int)(name[e] % n); }
+};
+
 struct Remap {
   const int            *first, *place, *columns, *begin, *list, *map;
   int                   corners;
@@ -201,47 +244,44 @@ void GalerkinSetup<T>::remap(Level<T> &fine, const int *begin, int rows, const i
                  map.data(), fine.transfer.corners, fine.product.wide.slot.data()});
 }
 
-// Every process has the coarse operator: the rows are the union of those that the processes contribute to.
+// Every process has the coarse operator: the rows are the union of those that the processes contribute to, their
+// columns in ascending order.
 template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine, Level<T> &coarse)
 {
-  int size;
+  int size, bits = 1;
   MPI_Comm_size(comm_, &size);
-  const int         n = coarse.n;
-  const Buffer<int> i = on_host(coarse.i), j = on_host(coarse.j);
-  std::vector<int>  counts((size_t)n), all_counts((size_t)n * size), lengths((size_t)size), begins((size_t)size + 1);
-  for (int v = 0; v < n; ++v) counts[(size_t)v] = i.data()[v + 1] - i.data()[v];
-  int length = (int)j.size();
-  MPI_Allgather(counts.data(), n, MPI_INT, all_counts.data(), n, MPI_INT, comm_);
-  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_);
-  std::partial_sum(lengths.begin(), lengths.end(), begins.begin() + 1);
-  std::vector<int> all((size_t)begins.back());
-  MPI_Allgatherv(j.data(), length, MPI_INT, all.data(), lengths.data(), begins.data(), MPI_INT, comm_);
-  std::vector<int> at(begins.begin(), begins.end() - 1), columns, marker((size_t)n, -1);
-  Buffer<int>      rows((size_t)n + 1), map(j.size());
-  for (int v = 0; v < n; ++v) {
-    const int first = (int)columns.size();
-    rows.data()[v]  = first;
-    for (int r = 0; r < size; ++r)
-      for (int e = all_counts[(size_t)r * n + v]; e > 0; --e) {
-        const int c = all[(size_t)at[(size_t)r]++];
-        if (marker[(size_t)c] < first) {
-          marker[(size_t)c] = (int)columns.size();
-          columns.push_back(c);
-        }
-      }
-    // the parts of each process may be short enough
-    if ((int)columns.size() - first >= wanted_slot) return Failure::too_long;
-    for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) map.data()[e] = marker[(size_t)j.data()[e]] - first;
-  }
-  rows.data()[n] = (int)columns.size();
-  Buffer<int> map_on_device = make<int>(j.size()), merged(columns.size());
-  copy(map, map_on_device);
-  remap(fine, coarse.i.data(), n, nullptr, map_on_device);
-  std::copy(columns.begin(), columns.end(), merged.data());
-  coarse.j = make<int>(columns.size());
-  copy(merged, coarse.j);
-  copy(rows, coarse.i);
-  device::synchronize(exec_.space);
+  const int n = coarse.n, own = (int)coarse.j.size();
+  while ((Key)n * (Key)n >> bits) ++bits;
+  Buffer<Key> name = make_unset<Key>((size_t)own);
+  for_each(exec_, n, NameEntries{coarse.i.data(), coarse.j.data(), (Key)n, name.data()});
+  const Buffer<Key> here = on_host(name);
+  std::vector<int>  numbers((size_t)size), begins((size_t)size + 1);
+  MPI_Allgather(&own, 1, MPI_INT, numbers.data(), 1, MPI_INT, comm_);
+  std::partial_sum(numbers.begin(), numbers.end(), begins.begin() + 1);
+  const int   all = begins.back();
+  Buffer<Key> everyone((size_t)all), sorted = make_unset<Key>((size_t)all), merged;
+  MPI_Allgatherv(here.data(), own, MPI_UNSIGNED_LONG_LONG, everyone.data(), numbers.data(), begins.data(),
+                 MPI_UNSIGNED_LONG_LONG, comm_);
+  copy(everyone, sorted);
+  Buffer<int>           order, place;
+  Buffer<unsigned char> first = make_unset<unsigned char>((size_t)all);
+  sort_keys(exec_, all, bits, sorted, order);
+  for_each(exec_, all, FlagFirst{sorted.data(), first.data()});
+  select(exec_, all, first, place);
+  const int entries = (int)place.size();
+  merged = make_unset<Key>((size_t)entries);
+  for_each(exec_, entries, GatherValues<Key>{place.data(), sorted.data(), merged.data()});
+  Buffer<int>    rows = make_unset<int>((size_t)n + 1), map = make_unset<int>((size_t)own);
+  Buffer<double> long_rows = make<double>(1);
+  for_each(exec_, n + 1, BeginRow{merged.data(), entries, (Key)n, rows.data()});
+  sum_each(exec_, n, LongRow{rows.data()}, long_rows.data());
+  if (fetch(long_rows, 0) > 0) return Failure::too_long;
+  for_each(exec_, n, FindEntries{coarse.i.data(), name.data(), rows.data(), merged.data(), map.data()});
+  remap(fine, coarse.i.data(), n, nullptr, map);
+  coarse.j = make_unset<int>((size_t)entries);
+  for_each(exec_, entries, TakeColumn{merged.data(), (Key)n, coarse.j.data()});
+  coarse.i = std::move(rows);
+  device::synchronize(exec_.space); // the original of the names goes
   return Failure::none;
 }
 

@@ -337,12 +337,15 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
   if (failure.kind) return failure;
   for (int l = 0; l < (int)levels_.size(); ++l) vectors(l);
   failure = numeric_.run(perm_, diagonal_, scale_, constants_);
-  if (!total(failure.kind)) choose_cycle();
+  if (total(failure.kind)) return failure;
+  join();
+  choose_cycle();
   return failure;
 }
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
 {
+  restore();
   forget_truncation();
   if (!reread(rows, failure)) return false;
   if (!total(failure.kind)) failure = numeric_.run(perm_, diagonal_, scale_, constants_);

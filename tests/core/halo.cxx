@@ -60,7 +60,7 @@ template <class T> static void exchange(int layers)
         const T       empty = 251;
         Halo          halo(g, space(), layers);
         if (unit_cuda() && layers > 1) {
-          const std::shared_ptr<Peers> peers = Peers::open(g.comm, halo.peer_bytes());
+          const std::shared_ptr<Peers> peers = Peers::open({Space::cuda}, g.comm, halo.peer_bytes());
           if (peers) halo.join(peers);
         }
         for (int time = 0; time < (layers > 1 ? 3 : 1); ++time) {
@@ -132,7 +132,7 @@ static void gather_all(bool directly)
     const Box own = g.owned();
     Gather    gather(g, space());
     if (directly) {
-      const std::shared_ptr<Peers> peers = Peers::open(g.comm, gather.peer_bytes());
+      const std::shared_ptr<Peers> peers = Peers::open({Space::cuda}, g.comm, gather.peer_bytes());
       if (peers) gather.join(peers);
     }
     Buffer<double> local((size_t)own.size() + 1), global((size_t)p.size() + 1);

@@ -195,8 +195,8 @@ TEST(Parallel, GalerkinByPoints)
           q.smoother = rrb::Smoother::point;
           q.smooth   = 1;
           for (long redundant : {1, 700}) {
-            Peers::wanted = redundant == 1; // else messages go through the host
-            q.redundant   = redundant;
+            q.peers     = redundant == 1; // else messages go through the host
+            q.redundant = redundant;
             q.cycle     = Cycle::v;
             EXPECT_LT(compare(p, q, g), 1e-12) << redundant;
             q.cycle = Cycle::amli;
@@ -204,7 +204,7 @@ TEST(Parallel, GalerkinByPoints)
               EXPECT_LT(compare(p, q, g), 1e-12) << "AMLI";
             }
           }
-          Peers::wanted = true;
+          q.peers = true;
           if (nine) continue;
           q.cycle = Cycle::v;
           q.schur = true;

@@ -137,7 +137,7 @@ template <class T> void Hierarchy<T>::run_cycle(bool begun)
   begun_           = begun;
   const auto cycle = [&] { multigrid::cycle(*this, cycle_, 0); };
   if (!parts_.empty()) cycle_with_parts();
-  else if (levels_[0].shared) graph_.run(exec_.space, 2 * setups_ + begun, 0, cycle);
+  else if (levels_[0].shared || peers_) graph_.run(exec_.space, 2 * setups_ + begun, 0, cycle);
   else cycle();
 }
 

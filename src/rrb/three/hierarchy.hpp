@@ -104,6 +104,11 @@ public:
   int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
   Reduced                *reduced() override;
+  bool                    joined() const override { return peers_ != nullptr; }
+  void                    restore() override
+  {
+    if (peers_) peers_->restore(comm_);
+  }
 
   // For the system of the black nodes.
   Level<T>      &first() { return levels_[0]; }
@@ -130,6 +135,7 @@ private:
   bool    worth_trying() const;
   double  try_cycle(double most); // trial.k.cxx
   void    add_level(const int step[3]);
+  void    join();
   bool    fits(Failure &failure);
   bool    look(size_t k, Failure &failure);
   bool    plan(size_t k, int step[3]);
@@ -162,6 +168,7 @@ private:
   Buffer<T>                packed_[2];
   bool                     begun_ = false; // the first step of the next smoothing from zero
   std::unique_ptr<BlackSystem<T>> black_;
+  std::shared_ptr<Peers>          peers_;
 };
 
 } // namespace tessera::rrb::three

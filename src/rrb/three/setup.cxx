@@ -166,6 +166,20 @@ template <class T> void Hierarchy<T>::add_level(const int step[3])
   levels_.push_back(std::move(c));
 }
 
+// Messages between devices of one host, where all reach each other.
+template <class T> void Hierarchy<T>::join()
+{
+  size_t     bytes = 0;
+  const auto each  = [&](const auto &f) {
+    for (Level<T> &l : levels_) f(l.halo), f(l.incoming);
+  };
+  peers_.reset();
+  if (levels_[0].shared) return;
+  each([&](const box::Halo3 &h) { bytes += h.direct_bytes(); });
+  peers_ = Peers::open(exec_, comm_, bytes, params_.peers);
+  if (peers_) each([&](box::Halo3 &h) { h.join(peers_); });
+}
+
 // The node of the finest grid that node `from` of level k lies on.
 template <class T> static void name_node(const std::vector<Level<T>> &levels, size_t k, double from, int node[3])
 {
@@ -280,6 +294,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
     failure.exact  = levels_.back().nodes();
     return failure;
   }
+  if (!refresh) join();
   parts_.setup(finest, comm_, kinds_[0].loose, !(finest.served_badly > badly_some));
   for (auto *f : {&right_, &constants_})
     if (f->size() != (parts_.empty() ? 0 : finest.b.size()))

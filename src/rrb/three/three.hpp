@@ -29,6 +29,7 @@ struct Params {
   long  redundant = 0;                // the first grid of at most so many nodes goes to every process; 0: automatic
   bool  reduced   = false;            // the system of the black nodes is asked for
   bool  trial     = true;             // a first setup tries its choice, unless cycle or degree are given
+  bool  peers     = true;             // devices write into each other's memory, where they can
   bool  strict    = false;            // single precision is refused where double is likely to do much better
 };
 
@@ -126,6 +127,10 @@ public:
   virtual const Grid3            &finest() const = 0; // a Source is on its layout
   // The system of the black nodes; nullptr where it was not asked for, or red nodes are not eliminated.
   virtual Reduced                *reduced() = 0;
+  // Do devices write into each other's memory? Then what they meet with is put in order before each setup and solve,
+  // as an error of one of them may have stopped the others. Collective.
+  virtual bool                    joined() const = 0;
+  virtual void                    restore() = 0;
 };
 std::unique_ptr<Solver> make_solver(bool single);
 
