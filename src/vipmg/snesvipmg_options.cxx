@@ -209,7 +209,7 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
              who, b.crossed, N, b.first, node.c_str(), (double)b.xl, (double)b.xu);
   PetscCall(upper.Make(xl, xu, b));
   if (b.rounded)
-    PetscCall(PetscInfo(solver, "The bounds of %" PetscInt_FMT " unknowns cross by rounding: they are held at the lower\n",
+    PetscCall(PetscInfo(solver, "Bounds of %" PetscInt_FMT " unknowns cross by rounding: they are held at the lower\n",
                         b.rounded));
   if (!b.lower && !b.upper)
     PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
