@@ -265,6 +265,8 @@ static PetscErrorCode BoundsOf(SNES snes, Linear &w)
   PetscCall(FrictionOf(snes, w.n, w)); // first: contacts on two processes are moved by their number of unknowns
   PetscCall(tessera::GatherVector(snes->xl, w.lower));
   PetscCall(tessera::GatherVector(snes->xu, w.upper));
+  for (size_t k = 0; k < w.upper.size(); ++k)
+    w.upper[k] = std::max(w.lower[k], w.upper[k]); // they may have crossed by rounding
   for (double &v : w.lower)
     if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
   for (double &v : w.upper)

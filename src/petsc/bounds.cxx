@@ -104,7 +104,8 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   const PetscScalar *l, *u;
   // the first that is crossed, that is no number
   PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], firsts[2];
-  PetscReal          values[2][2] = {{0, 0}, {0, 0}}, largest = 0;
+  // apart: how far one bound is beyond the other
+  PetscReal          values[2][2] = {{0, 0}, {0, 0}}, largest = 0, apart = 0, reals[2];
   MPI_Comm           comm = PetscObjectComm((PetscObject)xl);
 
   PetscFunctionBegin;
@@ -123,6 +124,7 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
     if (u[i] < PETSC_INFINITY) largest = PetscMax(largest, PetscAbsReal(u[i]));
     mine[2] += crossed;
     mine[3] += nan;
+    if (crossed) apart = l[i] > u[i] ? PetscMax(apart, l[i] - u[i]) : PETSC_INFINITY;
     for (int kind : {0, 1}) {
       if (!(kind ? nan : crossed) || firsts[kind] < N) continue;
       firsts[kind]    = start + i;
@@ -133,13 +135,15 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   PetscCall(VecRestoreArrayRead(xl, &l));
   PetscCall(VecRestoreArrayRead(xu, &u));
   PetscCallMPI(MPI_Allreduce(mine, all, 4, MPIU_INT, MPI_SUM, comm));
-  PetscCallMPI(MPI_Allreduce(&largest, &report->largest, 1, MPIU_REAL, MPI_MAX, comm));
+  const PetscReal sizes[2] = {largest, apart};
+  PetscCallMPI(MPI_Allreduce(sizes, reals, 2, MPIU_REAL, MPI_MAX, comm));
   const int      kind  = all[3] > 0; // who complains does so of NaN first
   const PetscInt first = firsts[kind];
   PetscCallMPI(MPI_Allreduce(&first, &report->first, 1, MPIU_INT, MPI_MIN, comm));
   report->lower   = all[0];
   report->upper   = all[1];
-  report->crossed = all[2];
+  report->largest = reals[0];
+  (reals[1] > 16 * PETSC_MACHINE_EPSILON * reals[0] ? report->crossed : report->rounded) = all[2];
   report->nan     = all[3];
   if (report->first < N) { // by the process that has it
     int rank, owner, size;
@@ -151,6 +155,19 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
     report->xl = values[kind][0];
     report->xu = values[kind][1];
   } else report->first = -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode UpperBounds::Make(Vec xl, Vec xu, const BoundsReport &report)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectReference((PetscObject)xu));
+  PetscCall(VecDestroy(&v_));
+  v_ = xu;
+  if (!report.rounded) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecDestroy(&v_));
+  PetscCall(VecDuplicate(xu, &v_));
+  PetscCall(VecPointwiseMax(v_, xl, xu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

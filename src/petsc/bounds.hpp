@@ -24,10 +24,25 @@ struct BoundsReport {
   PetscInt  lower = 0, upper = 0; // finite ones
   // nothing lies between; no numbers; the first unknown of the latter, or of the former
   PetscInt  crossed = 0, nan = 0, first = -1;
+  // nothing lies between by no more than rounding: both are one value that has been computed in two ways
+  PetscInt  rounded = 0;
   PetscReal xl = 0, xu = 0;       // there
   PetscReal largest = 0;          // of the finite ones, by absolute value
 };
 // Collective; equal on all processes.
 PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report);
+
+// The upper bounds to solve with: xu, where that is nowhere below xl, else a vector that is xl there.
+class UpperBounds {
+public:
+  UpperBounds() = default;
+  UpperBounds(const UpperBounds &) = delete;
+  ~UpperBounds() { (void)VecDestroy(&v_); }
+  PetscErrorCode Make(Vec xl, Vec xu, const BoundsReport &report); // collective
+  operator Vec() const { return v_; }
+
+private:
+  Vec v_ = nullptr;
+};
 
 } // namespace tessera

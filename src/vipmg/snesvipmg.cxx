@@ -2,7 +2,6 @@
 #include "vipmg/snesvipmg.hpp"
 #include "vipmg/reflected.hpp"
 #include "petsc/shell.hpp"
-#include "petsc/bounds.hpp"
 #include "petsc/nodes_file.hpp"
 #include <algorithm>
 #include <cmath>
@@ -172,7 +171,7 @@ PetscErrorCode NormalsOf(SNES snes, Vec *normals)
 }
 
 // Bounds along the normals of nodes.
-PetscErrorCode SolveAlongNormals(SNES snes, Vec normals, vipmg::Problem &problem)
+PetscErrorCode SolveAlongNormals(SNES snes, Vec normals, vipmg::Problem &problem, Vec xu)
 {
   SNES_VIPMG       *v = (SNES_VIPMG *)snes->data;
   vipmg::Newton    &newton = v->newton;
@@ -184,10 +183,10 @@ PetscErrorCode SolveAlongNormals(SNES snes, Vec normals, vipmg::Problem &problem
              "SNES vipmg: bounds along normals need several unknowns per node, on the levels of a tree");
   PetscCall(VecGetBlockSize(normals, &bs));
   PetscCall(reflected.Create((PetscObject)snes, "SNES vipmg", normals, bs, snes->vec_sol, snes->vec_func,
-                             snes->work[0], snes->xl, snes->xu));
+                             snes->work[0], snes->xl, xu));
   newton.source.reflect = reflected.reflection();
   PetscCall(newton.SetUp("snes_vipmg_", reflected.point(), reflected.base(), snes->jacobian_pre));
-  PetscCall(newton.Solve((PetscObject)snes, reflected, reflected.point(), reflected.function(), snes->xl, snes->xu));
+  PetscCall(newton.Solve((PetscObject)snes, reflected, reflected.point(), reflected.function(), snes->xl, xu));
   PetscCall(reflected.Follow());
   newton.source.reflect = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -211,16 +210,17 @@ PetscErrorCode Solve(SNES snes)
   v->last.inactive = v->last.natural = PETSC_INFINITY; // until there is a point
   vipmg::MeshSource &source = v->newton.source;
   KSP                ksp;
+  UpperBounds        xu;
+  Vec                normals;
   PetscCall(vipmg::SetSource((PetscObject)snes, "SNES vipmg", "snes_vipmg_", snes->dm, v));
   PetscCall(SNESGetKSP(snes, &ksp));
   PetscCall(KSPGetPC(ksp, &source.pc));
   PetscCall(v->newton.SetUp("snes_vipmg_", snes->vec_sol, snes->work[0], snes->jacobian_pre));
-  PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
+  PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu, xu));
   SNESProblem problem(snes);
-  Vec         normals;
   PetscCall(NormalsOf(snes, &normals));
-  if (normals) PetscCall(SolveAlongNormals(snes, normals, problem));
-  else PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
+  if (normals) PetscCall(SolveAlongNormals(snes, normals, problem, xu));
+  else PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, xu));
   if (!snes->reason) snes->reason = SNES_DIVERGED_MAX_IT; // no iteration was allowed
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,6 @@
 // Private data of SNES and Tao vipmg; the setters and options of both.
 #pragma once
+#include "petsc/bounds.hpp"
 #include "petsc/compat_snes.h"
 #include "petsc/options.hpp"
 #include "vipmg/newton.hpp"
@@ -84,7 +85,9 @@ PetscErrorCode GetGridSizes(Solver solver, PetscInt *grids, const PetscInt *size
 // Where the method may find the coordinates of a mesh
 PetscErrorCode SetSource(PetscObject solver, const char *who, const char *prefix, DM dm, VIPMGSolver *v);
 PetscErrorCode ComposeInfo(SNES snes, bool on); // snesvipmg_info.cxx
-PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu);
+// An error where no point lies between the bounds. upper: those to solve with.
+PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu,
+                           UpperBounds &upper);
 PetscErrorCode ComposeSetters(SNES snes, bool on);
 } // namespace vipmg
 } // namespace tessera

@@ -1,6 +1,5 @@
 // Options, setters and monitors of SNES vipmg.
 #include "vipmg/snesvipmg.hpp"
-#include "petsc/bounds.hpp"
 #include "vipmg/complementarity.hpp"
 
 const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "monotone", "klement_oberhuber",
@@ -185,7 +184,8 @@ PetscErrorCode vipmg::SetMonitors(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu)
+PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu,
+                                  UpperBounds &upper)
 {
   BoundsReport b;
   PetscInt     N;
@@ -207,6 +207,10 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
              "%s: at %" PetscInt_FMT " of %" PetscInt_FMT
              " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (%s): lower %g, upper %g",
              who, b.crossed, N, b.first, node.c_str(), (double)b.xl, (double)b.xu);
+  PetscCall(upper.Make(xl, xu, b));
+  if (b.rounded)
+    PetscCall(PetscInfo(solver, "Bounds of %" PetscInt_FMT " unknowns cross by rounding: they are held at the lower\n",
+                        b.rounded));
   if (!b.lower && !b.upper)
     PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
   PetscFunctionReturn(PETSC_SUCCESS);

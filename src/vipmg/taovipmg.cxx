@@ -113,6 +113,7 @@ PetscErrorCode Solve(Tao tao)
   TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
   DM         dm = nullptr;
   Mat        P  = nullptr;
+  UpperBounds xu;
 
   PetscFunctionBegin;
   PetscCall(CiteVIPMG());
@@ -129,10 +130,10 @@ PetscErrorCode Solve(Tao tao)
   v->newton.options.iterations = tao->max_it;
   PetscCall(vipmg::SetSource((PetscObject)tao, "Tao vipmg", "tao_vipmg_", dm, v));
   PetscCall(v->newton.SetUp("tao_vipmg_", tao->solution, tao->stepdirection, P));
-  PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU));
+  PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU, xu));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);
-  PetscCall(v->newton.Solve((PetscObject)tao, problem, tao->solution, tao->gradient, tao->XL, tao->XU));
+  PetscCall(v->newton.Solve((PetscObject)tao, problem, tao->solution, tao->gradient, tao->XL, xu));
   if (tao->reason == TAO_CONTINUE_ITERATING) tao->reason = TAO_DIVERGED_MAXITS;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,5 @@
 """Runs a DOLFINx program as it is; where it makes its first function space, the coordinates of the unknowns go to the file that
--pc_auxamg_coordinates names.
+-pc_auxamg_coordinates, or -snes_vipmg_coordinates, names.
 
     export PETSC_OPTIONS="-dll_append .../libtessera.so -ksp_type cg -pc_type auxamg -pc_auxamg_coordinates points.bin"
     mpiexec -n 2 python3 dolfinx_coordinates.py program.py
@@ -11,7 +11,8 @@ import runpy, sys
 from dolfinx import fem
 from petsc4py import PETSc
 
-if len(sys.argv) < 2 or not PETSc.Options().hasName('pc_auxamg_coordinates'):
+OPTION = next((o for o in ('pc_auxamg_coordinates', 'snes_vipmg_coordinates') if PETSc.Options().hasName(o)), None)
+if len(sys.argv) < 2 or not OPTION:
     sys.exit('PETSC_OPTIONS has no -pc_auxamg_coordinates FILE, or there is no program:\n\n' + __doc__)
 make = fem.FunctionSpace.__init__
 
@@ -22,7 +23,7 @@ def write(V, *arguments, **keywords):
     dim, own = V.mesh.geometry.dim, V.dofmap.index_map.size_local
     x = PETSc.Vec().createMPI((dim * own, None), comm=V.mesh.comm)
     x.array[:] = V.tabulate_dof_coordinates()[:own, :dim].ravel()
-    x.view(PETSc.Viewer().createBinary(PETSc.Options().getString('pc_auxamg_coordinates'), 'w', comm=V.mesh.comm))
+    x.view(PETSc.Viewer().createBinary(PETSc.Options().getString(OPTION), 'w', comm=V.mesh.comm))
 
 
 fem.FunctionSpace.__init__ = write
