@@ -155,7 +155,7 @@ print-lib:
 
 # The loops of these over rows become vectors where the compiler may also do what a branch would leave out; values stay
 # the same. Traps of floating point are off where they run (TrapsOff in src/petsc/device.hpp).
-$(addprefix $(BUILD)/obj/src/vipmg/,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
+$(addprefix $(BUILD)/obj/src/vipmg/,measure.k.o move.k.o ordered.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
 
 # Without CUDA only tests run the device's lines, emulated, and the compiler would take a tenth of the build's time for them.
 ifneq ($(CUDA),1)

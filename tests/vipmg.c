@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on published obstacle problems: cycles, energies and active sets against the reference values.\n\n"
-                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|wind|gyres   -n nodes per direction   -most cycles   -energy e -active a -tolerance t\n\n";
+                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|wind|gyres|whirls   -n nodes per direction   -most cycles   -energy e -active a -tolerance t   -seed s\n\n";
 /*
   ball    obstacle problem of a hemisphere on (-2,2)^2 with its exact solution (PETSc's snes/tutorials/ex9.c)
   spiral  Graeser and Kornhuber, J. Comput. Math. 27 (2009), section 7.1.1
@@ -9,17 +9,19 @@ static char help[] = "SNES vipmg on published obstacle problems: cycles, energie
   ball3, sides3   the same in three dimensions
   wind    -Laplace u + Pe w . grad u = Pe (2 + 10 sin 6x cos 5y), w a whirl around the middle, |u - 1/4| <= 1/4: upwind differences
   gyres   the same with w of two whirls side by side, 0 <= u <= 100
+  whirls  the same with whirls, sources and bounds that the seed says; with seeds that are divided by five without bounds
 */
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
 
-typedef enum { BALL, SPIRAL, TORSION, SIDES, DAM, BALL3, SIDES3, WIND, GYRES } Kind;
-static const char *const kinds[] = {"ball", "spiral", "torsion", "sides", "dam", "ball3", "sides3", "wind", "gyres", "Kind", "", NULL};
+typedef enum { BALL, SPIRAL, TORSION, SIDES, DAM, BALL3, SIDES3, WIND, GYRES, WHIRLS } Kind;
+static const char *const kinds[] = {"ball", "spiral", "torsion", "sides", "dam", "ball3", "sides3", "wind", "gyres", "whirls", "Kind", "", NULL};
 typedef struct {
   Kind      kind;
   PetscInt  dim, n[3];
   PetscReal lo[3], h[3], peclet, layers; /* couplings along y in the first half, along x in the second, are weaker by this factor */
+  PetscReal random[17];                  /* of the whirls, in [0, 1] */
 } Problem;
 
 static PetscReal Ball(PetscReal r)
@@ -63,6 +65,8 @@ static PetscReal Source(const Problem *p, const PetscReal *x)
     return 60 * PetscSinReal(3 * PETSC_PI * x[0]) * PetscSinReal(2 * PETSC_PI * x[1]) * PetscSinReal(PETSC_PI * x[2]);
   case DAM:
     return -1;
+  case WHIRLS:
+    return p->peclet * (10 * (p->random[9] - 0.5) + 10 * PetscSinReal(10 * (p->random[10] * x[0] + p->random[11])) * PetscCosReal(10 * (p->random[12] * x[1] + p->random[13])));
   case WIND:
   case GYRES:
     return p->peclet * (2 + 10 * PetscSinReal(6 * x[0]) * PetscCosReal(5 * x[1]));
@@ -103,6 +107,9 @@ static void Bounds(const Problem *p, const PetscReal *x, PetscReal *l, PetscReal
     *l = 0;
     *u = 100;
     break;
+  case WHIRLS:
+    if (p->random[16] > 0) *l = -10 * p->random[14], *u = PetscPowReal(10, -1 + 3 * p->random[15]);
+    break;
   }
 }
 static PetscBool Edge(const Problem *p, const PetscInt *i)
@@ -124,8 +131,13 @@ static PetscReal Coupling(const Problem *p, PetscInt d)
   return c;
 }
 
-static PetscReal Stream(PetscReal x, PetscReal y)
+static PetscReal Stream(const Problem *p, PetscReal x, PetscReal y)
 {
+  PetscReal sum = 0;
+  if (p->kind == WHIRLS) {
+    for (PetscInt k = 0; k < 9; ++k) sum += (p->random[k] - 0.5) / 3 * PetscSinReal((1 + k % 3) * PETSC_PI * x) * PetscSinReal((1 + k / 3) * PETSC_PI * y);
+    return sum;
+  }
   return PetscSinReal(2 * PETSC_PI * x) * PetscSinReal(PETSC_PI * y) / PETSC_PI;
 }
 /* The coupling of node i with the one beside it along direction d, on side s: upwind of the wind, if there is one. */
@@ -137,9 +149,9 @@ static PetscReal Beside(const Problem *p, const PetscInt *i, PetscInt d, PetscIn
     const PetscReal w = 4 * p->peclet * (d ? i[0] * p->h[0] - 0.5 : 0.5 - i[1] * p->h[1]);
     c += PetscMax(0, -s * w) * p->h[1 - d];
   }
-  if (p->kind == GYRES) { /* what flows through the face, by the stream function at its ends */
+  if (p->kind == GYRES || p->kind == WHIRLS) { /* what flows through the face, by the stream function at its ends */
     const PetscReal x = (i[0] + (d ? 0 : 0.5 * s)) * p->h[0], y = (i[1] + (d ? 0.5 * s : 0)) * p->h[1], a = d ? s * 0.5 * p->h[0] : 0, b = d ? 0 : s * 0.5 * p->h[1];
-    c += p->peclet * PetscMax(0, Stream(x + a, y - b) - Stream(x - a, y + b));
+    c += p->peclet * PetscMax(0, Stream(p, x + a, y - b) - Stream(p, x - a, y + b));
   }
   return c;
 }
@@ -306,11 +318,11 @@ static PetscErrorCode Look(Problem *p, DM da, Vec X, PetscReal *error, PetscReal
 
 int main(int argc, char **argv)
 {
-  Problem             p = {BALL, 2, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, 1000, 1};
+  Problem             p = {BALL, 2, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, 1000, 1, {0}};
   SNES                snes;
   DM                  da;
   Vec                 X, x0;
-  PetscInt            n = 129, n2 = 0, cycles, its, most = 0;
+  PetscInt            n = 129, n2 = 0, cycles, its, most = 0, seed = 1;
   SNESVIPMGCertificate c = {0};
   PetscReal           error, energy, height, value = 0, tolerance = 1e-3, worst = 0;
   PetscBool           set, quiet = PETSC_FALSE;
@@ -329,6 +341,13 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quiet", &quiet, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-peclet", &p.peclet, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-layers", &p.layers, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
+  unsigned state = 2654435761u * (unsigned)seed;
+  for (int k = 0; k < 16; ++k) {
+    state       = 1664525u * state + 1013904223u;
+    p.random[k] = (state >> 8) / (PetscReal)(1 << 24);
+  }
+  p.random[16] = seed % 5;
   p.dim = p.kind == BALL3 || p.kind == SIDES3 ? 3 : 2;
   if (p.dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n2, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
   else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n2, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
@@ -527,15 +546,34 @@ int main(int argc, char **argv)
     args: -problem gyres -n 129 -peclet 1e6 -snes_vipmg_levels_type tree -snes_rtol 1e-10 -snes_max_it 5
     args: -quiet -active 2123 -tolerance 1e-9
 
-  test: # and on a grid's, by residuals of a span
-    suffix: gyres_box
-    nsize: {{1 2 3 4}}
-    args: -problem gyres -n 129 -peclet 1e4 -snes_rtol 1e-8 -most 38 -quiet
+  testset: # and on a grid's, by sweeps that follow the wind
     output_file: output/vipmg_gyres.out
+    args: -problem gyres -n 129 -quiet
+    nsize: {{1 2 3 4}}
+    test:
+      suffix: gyres_box
+      args: -peclet 1e4 -snes_rtol 1e-8 -most 8
+    test:
+      suffix: gyres_box_6
+      args: -peclet 1e6 -snes_rtol 1e-10 -most 13 -active 2123 -tolerance 1e-9
 
-  test:
-    suffix: gyres_257
-    args: -problem gyres -n 257 -peclet 1e4 -snes_rtol 1e-8 -most 43 -quiet
+  testset:
+    output_file: output/vipmg_gyres_257.out
+    args: -problem gyres -n 257 -quiet
+    test:
+      suffix: gyres_257
+      args: -peclet 1e4 -snes_rtol 1e-8 -most 9
+    test:
+      suffix: gyres_257_6
+      args: -peclet 1e6 -snes_rtol 1e-10 -most 12
+
+  test: # whirls, sources and bounds at random
+    suffix: whirls
+    args: -problem whirls -n 129 -snes_rtol 1e-10 -quiet -most 20 -seed {{1 2 3 4 5 6 7 8 9 10}} -peclet {{1e3 1e4 1e6}}
+
+  test: # a few sweeps, whatever the Peclet number
+    suffix: wind_strong
+    args: -problem wind -snes_rtol 1e-10 -n 257 -quiet -peclet {{1e4 1e6}} -most 4
 
   testset: # the same counts on even, uneven and tall grids
     nsize: {{1 2 3 4}}

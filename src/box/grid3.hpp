@@ -16,6 +16,7 @@ struct Grid3 {
   bool    shared  = false;       // every process has the whole grid
   // processes that have the line's nodes before and behind the own ones
   int     before[2] = {-1, -1}, behind[2] = {-1, -1};
+  int     processes[2] = {1, 1}, place[2] = {0, 0}; // along x and along y, and which of them this one is
   // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
   Halo3   halo, incoming;
 };

@@ -150,10 +150,11 @@ double flops(const Plan &plan, int top, bool with_monotone, bool with_newton)
                  visited = p.cycle == Cycle::w ? std::ldexp(1., k - top)
                          : p.cycle == Cycle::f ? k - top + 1
                                                : 1;
-    const int    sweeps  = k + 1 == (int)plan.levels.size() ? coarsest_sweeps(l) : p.pre + p.post;
+    const int    orders  = l.ordered ? 4 : 1,
+                 sweeps  = orders * (k + 1 == (int)plan.levels.size() ? coarsest_sweeps(l) : p.pre + p.post);
     sum += parts * visited * (sweeps + 1) * product;                      // sweeps, residual
     // the projected sweeps, their residual, three products of the line searches
-    if (k == top && with_newton) sum += (first_sweeps(plan) + 4) * product;
+    if (k == top && with_newton) sum += (orders * first_sweeps(plan) + 4) * product;
   }
   return sum;
 }

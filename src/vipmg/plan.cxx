@@ -3,6 +3,8 @@
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <utility>
 
 namespace tessera::vipmg {
@@ -13,6 +15,7 @@ namespace {
 constexpr double weak_direction = 0.35;
 constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
 
+constexpr double windy          = 0.1;  // where convection is about as strong as diffusion, as a share of all
 constexpr double some           = 1e-3; // nodes at which coefficients jump spoil cycles, as a share of all
 
 // on a device coefficients of shorter rows are in the cache: their stretches are not worth a kernel
@@ -38,9 +41,17 @@ void allocate(const Plan &plan, Level &l, bool truncated)
   l.inactive.resize(n);
 }
 
-// Who has the next nodes along x and along y. The boxes are those of a grid of processes.
+// Who has the next nodes along x and along y, and where this process is among them. The boxes are those of a grid of
+// processes.
 void find_neighbours(Level &l, const std::vector<Box3> &boxes)
 {
+  for (int d = 0; d < 2; ++d) {
+    std::set<int> begins;
+    for (const Box3 &b : boxes)
+      if (!b.empty()) begins.insert(b.lo[d]);
+    l.processes[d] = std::max(1, (int)begins.size());
+    l.place[d]     = (int)std::distance(begins.begin(), begins.lower_bound(l.own.lo[d]));
+  }
   for (int d = 0; d < 2; ++d)
     for (int r = 0; r < (int)boxes.size(); ++r) {
       const Box3 &b = boxes[(size_t)r];
@@ -171,6 +182,13 @@ void choose_lines(Plan &plan, Level &l, const Strength &s)
   plan.ends_host.reserve(plan.exec.space, plan.ends.bytes());
 }
 
+// Sweeps in colours take what the wind carries a node or two further, those in its order across the grid. On a device,
+// where nodes have no order, choose() takes this back.
+void choose_order(const Plan &plan, Level &l, const Strength &s)
+{
+  l.ordered = plan.dimension == 2 && s.wind > windy * l.n[0] * l.n[1];
+}
+
 // The level below the last one, or false where there is nothing to coarsen.
 bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
 {
@@ -276,6 +294,7 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
       if (!k) look_at_variation(plan);
     }
     const Strength s = strength(plan, plan.levels[k]);
+    choose_order(plan, plan.levels[k], s);
     if (!k) plan.rough = s.jumps > some * (double)plan.levels[0].n[0] * plan.levels[0].n[1] * plan.levels[0].n[2];
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;

@@ -168,9 +168,10 @@ struct Zero {
 };
 
 template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box,
-                                                      int sweeps, double *x, const After *after, const Around &around)
+                                                      int sweeps, double *x, const After *after, const Around &around,
+                                                      const std::function<void()> &in_order)
 {
-  if (l.by_rows) {
+  if (l.by_rows && !l.ordered) {
     Phase     p[8];
     const int n = phases(plan.dimension, box, p);
     return sweep_rows(plan, l, p, n, box, sweeps, kernel, after, around);
@@ -179,7 +180,7 @@ template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l
     around.before(l.own);
     l.halo.exchange(x);
   }
-  for (int k = 0; k < sweeps; ++k) sweep(plan, l, kernel, box, x);
+  for (int k = 0; k < sweeps; ++k) l.ordered ? in_order() : sweep(plan, l, kernel, box, x);
   if (!after) return;
   for_nodes(plan.exec, l.layout, l.own, *after);
   l.halo.exchange(after->r);
@@ -190,6 +191,7 @@ template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l
 void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how,
                 int sweeps, double *r, const Around &around)
 {
+  const auto in_order = [&] { sweep_in_order(plan, l, op, x, b, how); };
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K                = decltype(kind);
     constexpr int  D       = K::dimension;
@@ -203,13 +205,13 @@ void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const
     const FindResidual<S, true>  free{s, x, b, mask, r};
     if (how.projected)
       sweeps_then(plan, l, GaussSeidel<S, true, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x,
-                  r ? &all : nullptr, around);
+                  r ? &all : nullptr, around, in_order);
     else if (how.masked)
       sweeps_then(plan, l, GaussSeidel<S, false, true>{s, b, lo, up, mask, x, omega}, B, sweeps, x, r ? &free : nullptr,
-                  around);
+                  around, in_order);
     else
       sweeps_then(plan, l, GaussSeidel<S, false, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x,
-                  r ? &all : nullptr, around);
+                  r ? &all : nullptr, around, in_order);
   });
 }
 

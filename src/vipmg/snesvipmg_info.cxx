@@ -56,7 +56,7 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
 static SNESVIPMGChoice Choice(const Newton &newton)
 {
   const vipmg::Plan  &plan = newton.plan;
-  const vipmg::Params p    = chosen(newton.options.params, plan.exec.space, plan.symmetric, plan.varied);
+  const vipmg::Params p    = chosen(plan);
   SNESVIPMGChoice     c    = SNESVIPMGChoice();
   c.variant   = (SNESVIPMGVariant)(int)p.variant; // the same order
   c.cycle     = (SNESVIPMGCycle)(int)p.cycle;     // the same order
@@ -129,6 +129,7 @@ static PetscErrorCode ViewTree(Newton &newton, PetscObject solver, PetscViewer v
 
 PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscObject solver, PetscViewer viewer)
 {
+  if (newton.plan.levels.empty()) newton.plan.params = newton.options.params; // no solve has taken them up
   const SNESVIPMGChoice c = Choice(newton);
   const PetscInt       *n;
   TesseraGridsInfo      info;

@@ -62,9 +62,10 @@ void choose(Plan &plan)
   static const Lines<Tiles>     tiles_and_lines;
   static const OneBlock         one_block;
   const bool on_host = plan.exec.space == Space::host;
-  plan.choice        = chosen(plan.params, plan.exec.space, plan.symmetric, plan.varied);
+  for (Level &l : plan.levels) l.ordered = l.ordered && on_host;
+  plan.choice = chosen(plan);
   for (Level &l : plan.levels) {
-    const bool last = &l == &plan.levels.back(), by_lines = l.lines[0] || l.lines[1];
+    const bool last = &l == &plan.levels.back(), by_lines = !l.ordered && (l.lines[0] || l.lines[1]);
     const bool alone = plan.dimension == 2 && l.halo.empty(); // a plane grid without ghosts
     l.by_rows = on_host && plan.exec.threads == 1 && alone && !l.own.empty();
     if (on_host || !alone || !Tiles::serve(plan, l)) l.solver = by_lines ? &lines : &points;

@@ -7,11 +7,67 @@
 //
 // which keeps row and column sums, leaves symmetric operators as they are, mixed derivatives too, and makes an
 // M-matrix of what was one but for convection. Bytes per node: 3^d coefficients read twice and written.
+//
+// In the plane, that does not yet serve whirls. Upwind differences have diffusion along the wind; its Galerkin product
+// along x couples nodes along y positively, by a third of what it couples them along x, as the functions of a coarse
+// grid overlap: sweeps diverge in the long run. So couplings across the cells of the coarse grid go to the cells' edges
+// where convection is as strong as diffusion. A diffusion a across both diagonals is, for linear functions, one of a
+// along each of the four edges, and what flows along a diagonal does so in halves by both ways around the cell. Row and
+// column sums stay, and of upwind differences upwind differences are left. Near nodes that are cut out the functions of
+// a coarse grid are no bilinear ones; where diffusion is the stronger, couplings stay where they are. Bytes per node:
+// 9 coefficients read and written.
 #include "vipmg/stencil3.hpp"
 
 namespace tessera::vipmg {
 
 namespace {
+
+// What the couplings between two nodes are: their mean, and how much more the first one sees of the second.
+struct Pair {
+  double mean, flow;
+};
+
+struct ToEdges {
+  Stencil3<2, true> from;
+  const uint8_t    *free;
+  double           *to;
+
+  HD double a(ptrdiff_t e, int dx, int dy) const { return from.a[plane_of<2, true>(dx, dy, 0) * from.plane + e]; }
+  HD Pair   pair(ptrdiff_t e, ptrdiff_t q, int dx, int dy) const
+  {
+    const double there = a(e, dx, dy), back = a(q, -dx, -dy);
+    return {0.5 * (there + back), 0.5 * (there - back)};
+  }
+  HD static double size(const Pair &p, const Pair &q) { return fabs(p.mean) + fabs(q.mean); }
+  HD static double wind(const Pair &p, const Pair &q) { return fabs(p.flow) + fabs(q.flow); }
+  template <int P> HD ptrdiff_t beside(ptrdiff_t o, int dx, int dy) const
+  {
+    return o + dy * from.sj + ((P + dx) & 1) * (ptrdiff_t)from.half + ((P + dx) >> 1);
+  }
+  HD double &coupling(ptrdiff_t e, int dx, int dy) const { return to[plane_of<2, true>(dx, dy, 0) * from.plane + e]; }
+  // The cell between node e and those along x, along y and across.
+  HD void cell(ptrdiff_t e, ptrdiff_t x, ptrdiff_t y, ptrdiff_t across, int sx, int sy) const
+  {
+    const Pair one = pair(e, across, sx, sy), other = pair(x, y, -sx, sy), ex = pair(e, x, sx, 0),
+               yx = pair(y, across, sx, 0), ey = pair(e, y, 0, sy), xy = pair(x, across, 0, sy);
+    if (!(wind(ex, yx) + wind(ey, xy) + wind(one, other) > size(ex, yx) + size(ey, xy) + size(one, other))) return;
+    const double larger = one.mean > other.mean ? one.mean : other.mean, both = larger < 0 ? larger : 0;
+    coupling(e, sx, sy) -= both + one.flow;
+    coupling(e, sx, 0) += both + 0.5 * (one.flow - other.flow);
+    coupling(e, 0, sy) += both + 0.5 * (one.flow + other.flow);
+    coupling(e, 0, 0) -= both;
+  }
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)from.half;
+    for (int p = 0; p < 9; ++p) to[p * from.plane + e] = from.a[p * from.plane + e];
+    for (int sy = -1; sy <= 1; sy += 2)
+      for (int sx = -1; sx <= 1; sx += 2) {
+        const ptrdiff_t x = beside<P>(o, sx, 0), y = beside<P>(o, 0, sy), across = beside<P>(o, sx, sy);
+        if (free[e] && free[x] && free[y] && free[across]) cell(e, x, y, across, sx, sy);
+      }
+  }
+};
 
 template <int D> struct Stabilise {
   Stencil3<D, true> from;
@@ -43,16 +99,23 @@ template <int D> struct Stabilise {
 void stabilise(Plan &plan, Level &l, Operator &op)
 {
   if (plan.unstable.size() < op.a.size()) plan.unstable.resize(op.a.extent()); // at the first time
+  double   *planes[27];
+  const int count = points(plan.dimension, true);
+  for (int p = 0; p < count; ++p) planes[p] = op.a.data() + p * (ptrdiff_t)l.layout.size();
   copy(op.a, plan.unstable);
+  if (plan.dimension == 2) {
+    auto s = stencil<2, true>(l, op);
+    s.a    = plan.unstable.data();
+    for_nodes(plan.exec, l.layout, l.own, ToEdges{s, l.free.data(), op.a.data()});
+    l.halo.exchange(planes, count);
+    copy(op.a, plan.unstable);
+  }
   with_kind(plan.dimension, true, [&](auto kind) {
     constexpr int D = decltype(kind)::dimension;
     auto          s = stencil<D, true>(l, op);
     s.a             = plan.unstable.data();
     for_nodes(plan.exec, l.layout, l.own, Stabilise<D>{s, l.free.data(), op.a.data()});
   });
-  double   *planes[27];
-  const int count = points(plan.dimension, true);
-  for (int p = 0; p < count; ++p) planes[p] = op.a.data() + p * (ptrdiff_t)l.layout.size();
   l.halo.exchange(planes, count);
   make_inverse(plan, l, op);
 }

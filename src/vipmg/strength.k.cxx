@@ -75,7 +75,7 @@ template <int D, bool Box> struct FindStrength {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     if (!free[e]) return;
     const int place[3] = {2 * t + P, j, k};
-    double    sum = 0, before[3] = {0, 0, 0}, both[3] = {0, 0, 0};
+    double    sum = 0, flow = 0, mean = 0, before[3] = {0, 0, 0}, both[3] = {0, 0, 0};
     for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
       for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
         for (int dx = -1; dx <= 1; ++dx) {
@@ -84,6 +84,11 @@ template <int D, bool Box> struct FindStrength {
           const ptrdiff_t q = o + dy * s.sj + dz * s.sk + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
           const double    c = free[q] ? s.a[direction * s.plane + e] : 0;
           sum += c;
+          if (D == 2 && !symmetric && free[q] && (dx || dy)) {
+            const double back = s.a[plane_of<D, Box>(-dx, -dy, -dz) * s.plane + q];
+            flow += fabs(c - back);
+            mean += fabs(c + back);
+          }
           const int at[3] = {dx, dy, dz};
           for (int d = 0; d < D; ++d) {
             if (at[d]) both[d] -= c;
@@ -106,6 +111,7 @@ template <int D, bool Box> struct FindStrength {
       r.row[d] += sum;
     }
     r.jumps += jumps;
+    r.wind += flow > 0.5 * mean;
   }
 };
 

@@ -37,7 +37,7 @@ enum class Cycle {
 
 struct Params {
   Variant variant = Variant::hybrid;
-  Cycle   cycle   = Cycle::automatic; // v; f on the host where the operator is not symmetric
+  Cycle   cycle   = Cycle::automatic; // v; f or w on the host where the operator is not symmetric
   bool    fmg     = true;
   int     pre = 0, post = 0; // sweeps; 0, 0: 2, 2 in v on the host, else 1, 1; on a device 1, 2 where coefficients vary
   double  omega   = 1;
@@ -61,6 +61,7 @@ struct Level : Grid3 {
   const GridSolver *solver   = nullptr;
   bool              by_rows  = false; // one thread of the host takes the steps of a cycle through the rows together
   bool              lines[2] = {false, false}; // linear sweeps go by lines along x, along y
+  bool              ordered  = false; // sweeps follow the wind: in the four orders of rows and of nodes along them
   // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Operator        A, truncated;
   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
@@ -171,6 +172,7 @@ struct Strength {
   // nodes that lie, with both neighbours, among strong couplings along x, along y
   double strong[2] = {0, 0};
   double jumps = 0; // nodes with couplings along one direction that differ by more than ten
+  double wind  = 0; // nodes of a plane grid where convection is about as strong as diffusion
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
@@ -180,12 +182,14 @@ struct Strength {
     }
     for (int d = 0; d < 2; ++d) strong[d] += o.strong[d];
     jumps += o.jumps;
+    wind += o.wind;
   }
   void times(double n)
   {
     for (int d = 0; d < 3; ++d) along[d] *= n, face[d] *= n, row[d] *= n;
     for (int d = 0; d < 2; ++d) strong[d] *= n;
     jumps *= n;
+    wind *= n;
   }
 };
 
@@ -220,14 +224,17 @@ struct Plan {
 };
 
 // What the automatic choices are. On a device small grids cost as much as large ones, and kernels there take one
-// sweep along. Convection needs good coarse solutions. varied: Plan::varied; one sweep is little there.
-inline Params chosen(Params p, Space space, bool symmetric, bool varied)
+// sweep along. Convection needs good coarse solutions, the more where sweeps follow the wind and leave what is the same
+// along a closed streamline to coarse grids. One sweep is little where the operator is `varied`.
+inline Params chosen(const Plan &plan)
 {
-  const bool host = space == Space::host;
-  if (p.cycle == Cycle::automatic) p.cycle = host && !symmetric ? Cycle::f : Cycle::v;
+  Params     p     = plan.params;
+  const bool windy = !plan.levels.empty() && plan.levels[0].ordered;
+  const bool host  = plan.exec.space == Space::host;
+  if (p.cycle == Cycle::automatic) p.cycle = !host || plan.symmetric ? Cycle::v : windy ? Cycle::w : Cycle::f;
   if (p.pre == 0 && p.post == 0) {
     p.pre = p.post = host && p.cycle == Cycle::v ? 2 : 1;
-    if (!host && varied) p.post = 2;
+    if (!host && plan.varied) p.post = 2;
   }
   return p;
 }
@@ -285,6 +292,8 @@ struct Sweep {
   bool projected = true, masked = false;
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
+// The sweeps of a level that is ordered, four in all (ordered.k.cxx).
+void sweep_in_order(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how);
 // Linear sweeps along the lines that the level asks for, backward in the opposite order (lines.k.cxx); scratch:
 // another field.
 void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward,

@@ -283,6 +283,27 @@ TEST(Vipmg, ConvectionKeepsItsMultigrid)
   EXPECT_LE(cycles, 15);
 }
 
+// What goes with the wind alone is solved by one sweep that follows it, on several processes too.
+TEST(Vipmg, SweepsFollowTheWind)
+{
+  if (space() != Space::host) GTEST_SKIP() << "on a device nodes have no order";
+  for (const bool box : {false, true}) {
+    Case c = {2, {130, 90, 1}, {false, false, false}, box};
+    c.wind = 1e6;
+    Plan plan;
+    plan.exec.space = space();
+    BoxProblem problem = pose(c, plan);
+    Level &l = plan.levels[0];
+    EXPECT_TRUE(l.ordered);
+    put(std::vector<double>(l.lo.size(), -INFINITY), l.lo);
+    put(std::vector<double>(l.up.size(), INFINITY), l.up);
+    problem.restart();
+    const double first = std::sqrt(problem.measure().natural);
+    smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, 1);
+    EXPECT_LE(std::sqrt(problem.measure().natural), 1e-4 * first) << box;
+  }
+}
+
 // Strong couplings along x on one side, along y on the other: lines, with which a cycle brings the energy x . A x / 2 - b . x down, from first to last.
 TEST(Vipmg, EnergyFallsWithLines)
 {
