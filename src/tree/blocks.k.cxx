@@ -2,6 +2,7 @@
 #include "tree/hierarchy.hpp"
 #include "tree/invert.hpp"
 #include "exec/each.hpp"
+#include "exec/eights.hpp"
 #include "exec/tile.hpp"
 #include <cmath>
 
@@ -69,24 +70,38 @@ template <class T> struct InvertStrong {
 };
 
 template <class T, class V> struct AddExtra {
-  const int *begin, *at, *member, *row, *block, *place;
+  const int *begin, *at, *member, *unknown, *block, *place;
   const T   *extra;
   const V   *r, *others;
   V         *z, *x;
   T          c, weight;
   bool       turned;
+  int        members, entries; // of all blocks
   HD void    operator()(int s) const
   {
-    const int      b = block[s], first = begin[b], n = begin[b + 1] - first, mine = place[s];
-    const T *const e   = extra + at[b];
-    V              sum = 0;
-    for (int q = 0; q < n; ++q) {
+    const int b = block[s], first = begin[b], n = begin[b + 1] - first;
+    const V   sum = c * row(n, place[s], first, at[b]);
+    if (z) z[unknown[s]] += sum;
+    if (x) x[unknown[s]] += weight * sum;
+  }
+  HD V row(int n, int mine, int first, int at) const
+  {
+    const T *const e  = extra + at + (turned ? mine : mine * n);
+    const int      by = turned ? n : 1;
+    const auto     of = [&](int q) {
       const int m = member[first + q];
-      sum += (turned ? e[q * n + mine] : e[mine * n + q]) * (m < 0 ? others[-1 - m] : r[m]);
+      return e[q * by] * (m < 0 ? others[-1 - m] : r[m]);
+    };
+#ifndef __CUDA_ARCH__
+    if constexpr (std::is_same_v<T, V>) {
+      if (turned || others) return add_in_eights<T>(n, of);
+      const int behind = entries - at - mine * n;
+      return row_in_eights(n, behind < members - first ? behind : members - first, member + first, e, r);
     }
-    sum = c * sum;
-    if (z) z[row[s]] += sum;
-    if (x) x[row[s]] += weight * sum;
+#endif
+    V sum = 0;
+    for (int q = 0; q < n; ++q) sum += of(q);
+    return sum;
   }
 };
 // The rows of own unknowns: a diagonal matrix of sums of absolute values is at least as large as the block.
@@ -136,7 +151,7 @@ template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &
   const V *const others = fetch_partners(level, r);
   for_each(level.exec, (int)row.size(),
            AddExtra<T, V>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), extra.data(),
-                          r, others, z, x, c, w, turned});
+                          r, others, z, x, c, w, turned, (int)member.size(), (int)extra.size()});
 }
 
 template <class T> void StrongBlocks<T>::bound(const Level<T> &level, const T *a, T *inverse) const
