@@ -41,6 +41,14 @@ inline T row_in_eights(int n, int room, const int *j, const T *a, const T *x)
   }
   return join_eight<T>(sum);
 }
+// The sum of a[k] b[k] for k < n. Both have as many entries as eights need; b is zero behind the end.
+template <class T> __attribute__((always_inline)) inline T dot_in_eights(int n, const T *a, const T *b)
+{
+  using Values = typename Eight<T>::Values;
+  Values sum   = {};
+  for (int k = 0; k < n; k += 8) sum += *(const Values *)(a + k) * *(const Values *)(b + k);
+  return join_eight<T>(sum);
+}
 
 #endif
 

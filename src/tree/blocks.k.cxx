@@ -76,7 +76,6 @@ template <class T, class V> struct AddExtra {
   V         *z, *x;
   T          c, weight;
   bool       turned;
-  int        members, entries; // of all blocks
   HD void    operator()(int s) const
   {
     const int b = block[s], first = begin[b], n = begin[b + 1] - first;
@@ -93,15 +92,37 @@ template <class T, class V> struct AddExtra {
       return e[q * by] * (m < 0 ? others[-1 - m] : r[m]);
     };
 #ifndef __CUDA_ARCH__
-    if constexpr (std::is_same_v<T, V>) {
-      if (turned || others) return add_in_eights<T>(n, of);
-      const int behind = entries - at - mine * n;
-      return row_in_eights(n, behind < members - first ? behind : members - first, member + first, e, r);
-    }
+    if constexpr (std::is_same_v<T, V>) return add_in_eights<T>(n, of); // as AddBlock
 #endif
     V sum = 0;
     for (int q = 0; q < n; ++q) sum += of(q);
     return sum;
+  }
+};
+// The same on the host for a block of this process: what r has at its members is read once.
+template <class T> struct AddBlock {
+  const int *begin, *at, *member;
+  const T   *extra, *r;
+  T         *z, *x, c, weight;
+  bool       turned;
+  HD void    operator()(int b) const
+  {
+#ifndef __CUDA_ARCH__
+    const int *const unknown = member + begin[b];
+    const int        n       = begin[b + 1] - begin[b];
+    T                of[max_in_strong_block] = {}, turned_row[max_in_strong_block];
+    for (int k = 0; k < n; ++k) of[k] = r[unknown[k]];
+    for (int k = 0; k < n; ++k) {
+      const T *row = extra + at[b] + k * n;
+      if (turned) {
+        for (int q = 0; q < n; ++q) turned_row[q] = extra[at[b] + q * n + k];
+        row = turned_row;
+      }
+      const T sum = c * dot_in_eights(n, row, of);
+      if (z) z[unknown[k]] += sum;
+      if (x) x[unknown[k]] += weight * sum;
+    }
+#endif
   }
 };
 // The rows of own unknowns: a diagonal matrix of sums of absolute values is at least as large as the block.
@@ -148,10 +169,14 @@ template <class T> template <class V> const V *StrongBlocks<T>::fetch_partners(c
 
 template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
 {
+  if constexpr (std::is_same_v<T, V>)
+    if (!level.distributed && !level.exec.on_device())
+      return for_each_on_host(level.exec, n, AddBlock<T>{begin.data(), at.data(), member.data(), extra.data(), r, z, x,
+                                                         c, w, turned});
   const V *const others = fetch_partners(level, r);
   for_each(level.exec, (int)row.size(),
            AddExtra<T, V>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), extra.data(),
-                          r, others, z, x, c, w, turned, (int)member.size(), (int)extra.size()});
+                          r, others, z, x, c, w, turned});
 }
 
 template <class T> void StrongBlocks<T>::bound(const Level<T> &level, const T *a, T *inverse) const
