@@ -89,13 +89,13 @@ template <class T, class V> struct AddExtra {
     const int      by = turned ? n : 1;
     const auto     of = [&](int q) {
       const int m = member[first + q];
-      return e[q * by] * (m < 0 ? others[-1 - m] : r[m]);
+      return m < 0 ? others[-1 - m] : r[m];
     };
 #ifndef __CUDA_ARCH__
-    if constexpr (std::is_same_v<T, V>) return add_in_eights<T>(n, of); // as AddBlock
+    if constexpr (std::is_same_v<T, V>) return add_in_eights<T>(n, [&](int q) { return e[q * by]; }, of); // as AddBlock
 #endif
     V sum = 0;
-    for (int q = 0; q < n; ++q) sum += of(q);
+    for (int q = 0; q < n; ++q) sum += e[q * by] * of(q);
     return sum;
   }
 };
@@ -170,7 +170,7 @@ template <class T> template <class V> const V *StrongBlocks<T>::fetch_partners(c
 template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
 {
   if constexpr (std::is_same_v<T, V>)
-    if (!level.distributed && !level.exec.on_device())
+    if (!level.distributed && !level.by_nodes())
       return for_each_on_host(level.exec, n, AddBlock<T>{begin.data(), at.data(), member.data(), extra.data(), r, z, x,
                                                          c, w, turned});
   const V *const others = fetch_partners(level, r);
