@@ -2,6 +2,7 @@
 #include "tree/hierarchy.hpp"
 #include "tree/invert.hpp"
 #include "exec/each.hpp"
+#include "exec/eights.hpp"
 #include "exec/tile.hpp"
 #include <cmath>
 
@@ -69,7 +70,7 @@ template <class T> struct InvertStrong {
 };
 
 template <class T, class V> struct AddExtra {
-  const int *begin, *at, *member, *row, *block, *place;
+  const int *begin, *at, *member, *unknown, *block, *place;
   const T   *extra;
   const V   *r, *others;
   V         *z, *x;
@@ -77,16 +78,51 @@ template <class T, class V> struct AddExtra {
   bool       turned;
   HD void    operator()(int s) const
   {
-    const int      b = block[s], first = begin[b], n = begin[b + 1] - first, mine = place[s];
-    const T *const e   = extra + at[b];
-    V              sum = 0;
-    for (int q = 0; q < n; ++q) {
+    const int b = block[s], first = begin[b], n = begin[b + 1] - first;
+    const V   sum = c * row(n, place[s], first, at[b]);
+    if (z) z[unknown[s]] += sum;
+    if (x) x[unknown[s]] += weight * sum;
+  }
+  HD V row(int n, int mine, int first, int at) const
+  {
+    const T *const e  = extra + at + (turned ? mine : mine * n);
+    const int      by = turned ? n : 1;
+    const auto     of = [&](int q) {
       const int m = member[first + q];
-      sum += (turned ? e[q * n + mine] : e[mine * n + q]) * (m < 0 ? others[-1 - m] : r[m]);
+      return m < 0 ? others[-1 - m] : r[m];
+    };
+#ifndef __CUDA_ARCH__
+    if constexpr (std::is_same_v<T, V>) return add_in_eights<T>(n, [&](int q) { return e[q * by]; }, of); // as AddBlock
+#endif
+    V sum = 0;
+    for (int q = 0; q < n; ++q) sum += e[q * by] * of(q);
+    return sum;
+  }
+};
+// The same on the host for a block of this process: what r has at its members is read once.
+template <class T> struct AddBlock {
+  const int *begin, *at, *member;
+  const T   *extra, *r;
+  T         *z, *x, c, weight;
+  bool       turned;
+  HD void    operator()(int b) const
+  {
+#ifndef __CUDA_ARCH__
+    const int *const unknown = member + begin[b];
+    const int        n       = begin[b + 1] - begin[b];
+    T                of[max_in_strong_block] = {}, turned_row[max_in_strong_block];
+    for (int k = 0; k < n; ++k) of[k] = r[unknown[k]];
+    for (int k = 0; k < n; ++k) {
+      const T *row = extra + at[b] + k * n;
+      if (turned) {
+        for (int q = 0; q < n; ++q) turned_row[q] = extra[at[b] + q * n + k];
+        row = turned_row;
+      }
+      const T sum = c * dot_in_eights(n, row, of);
+      if (z) z[unknown[k]] += sum;
+      if (x) x[unknown[k]] += weight * sum;
     }
-    sum = c * sum;
-    if (z) z[row[s]] += sum;
-    if (x) x[row[s]] += weight * sum;
+#endif
   }
 };
 // The rows of own unknowns: a diagonal matrix of sums of absolute values is at least as large as the block.
@@ -133,6 +169,10 @@ template <class T> template <class V> const V *StrongBlocks<T>::fetch_partners(c
 
 template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
 {
+  if constexpr (std::is_same_v<T, V>)
+    if (!level.distributed && !level.by_nodes())
+      return for_each_on_host(level.exec, n, AddBlock<T>{begin.data(), at.data(), member.data(), extra.data(), r, z, x,
+                                                         c, w, turned});
   const V *const others = fetch_partners(level, r);
   for_each(level.exec, (int)row.size(),
            AddExtra<T, V>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), extra.data(),

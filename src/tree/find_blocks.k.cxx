@@ -343,7 +343,7 @@ template <class T> void NumericSetup<T>::list_blocks(Level<T> &level, const Shar
                       b.block.data(), b.place.data()});
   b.n     = blocks.blocks + count;
   b.from  = make_unset<int>((size_t)entries);
-  b.extra = make_unset<T>((size_t)entries);
+  b.extra = make<T>((size_t)entries + max_in_strong_block); // the host reads eight at a time
   for_each(exec_, entries, SetValues<int>{b.from.data(), -1});
   for_each(exec_, (int)b.row.size(),
            FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),

@@ -293,6 +293,7 @@ public:
   void     transpose_pattern(Level<T> &level);
   void     transpose_values(Level<T> &level);
   bool     filtered() const { return filtered_; }
+  bool     smoothed() const { return smoothed_; }
   bool     convective() const { return convective_; }
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const { return difficult() ? params_.rough : params_.degree; }
@@ -331,6 +332,7 @@ private:
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // how often run() has run
   bool                       filtered_ = false; // the interpolation is smoothed
+  bool                       smoothed_ = false; // by the last run()
   bool                       convective_ = false; // asymmetry outweighs diffusion on some coarse grid
   // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
   Buffer<T>                  old_;
@@ -389,6 +391,7 @@ public:
   {
     if (l + 1 >= last()) return 1;
     if (params_.cycle == Cycle::k) return params_.inner;
+    if (l && once_) return 1;
     if (cycle_kind() == Cycle::amli) return levels_[(size_t)l + 1].amli_weight > 0 ? 2 : 1;
     return multigrid::visits(cycle_kind());
   }
@@ -445,6 +448,7 @@ private:
   struct CycleSpace;
   std::array<double, 2>      spectrum(int l, int steps);
   void                       choose_cycle();
+  void                       choose_visits();
   template <class V> void    cycle(bool begun, int top = 0);
   Frame                 frame_;
   std::vector<Level<T>> levels_;
@@ -461,6 +465,7 @@ private:
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
   bool                  constants_ = false; // are in its null space
   bool                  amli_      = false; // V-cycles are slow
+  bool                  once_      = false; // of a W-cycle's grids the mesh alone visits the next one twice
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this

@@ -42,7 +42,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       const bool before = filtered_;
       weights_stay      = known && before && !sweeps() && level.change < slight;
       filtered_ = weights_stay || params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
-      smooths   = filtered_ && !weights_stay;
+      smooths = smoothed_ = filtered_ && !weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);

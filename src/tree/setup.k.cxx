@@ -348,7 +348,10 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
   restore();
   forget_truncation();
   if (!reread(rows, failure)) return false;
-  if (!total(failure.kind)) failure = numeric_.run(perm_, diagonal_, scale_, constants_);
+  if (!total(failure.kind)) {
+    failure = numeric_.run(perm_, diagonal_, scale_, constants_);
+    if (!total(failure.kind) && numeric_.smoothed()) choose_visits();
+  }
   return true;
 }
 

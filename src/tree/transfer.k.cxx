@@ -22,22 +22,23 @@ template <class V> struct Residual {
   HD V     operator()(ptrdiff_t q, V product) const { return r[q] = b[q] - product; }
 };
 // The residual and its weighted sums at the corners of each leaf.
-template <class T, int BS, class V> struct RestrictLeaf {
+template <class T, int BS, class V, int Corners> struct RestrictLeaf {
   const int *begin, *i, *j;
   const T   *a, *weight;
   const V   *b, *x;
-  int        corners;
+  int        entries;
   V         *sums;
   HD void    operator()(int l) const
   {
-    V *const sum = sums + (ptrdiff_t)BS * corners * l;
-    for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
+    V sum[BS * Corners];
+    for (int c = 0; c < BS * Corners; ++c) sum[c] = 0;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       V s[BS];
-      residual<T, BS>(i, j, a, x, b, Shared(p, 0), s);
-      for (int c = 0; c < corners; ++c)
-        for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
+      residual<T, BS>(i, j, a, x, b, Shared(p, 0), entries, s);
+      for (int c = 0; c < Corners; ++c)
+        for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)Corners * p + c] * s[k];
     }
+    for (int c = 0; c < BS * Corners; ++c) sums[(ptrdiff_t)BS * Corners * l + c] = sum[c];
   }
 };
 // The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read
@@ -102,22 +103,21 @@ template <class T, int BS, class V> struct SumCorners {
     }
   }
 };
-template <class T, int BS, class V> struct Prolong {
+template <class T, int BS, class V, int Corners> struct Prolong {
   const int *begin, *vertex;
   const T   *weight;
   const V   *e;
-  int        corners;
   V         *x;
   HD void    operator()(int l) const
   {
-    V v[8 * BS];
-    for (int c = 0; c < corners; ++c)
+    V v[Corners * BS];
+    for (int c = 0; c < Corners; ++c)
       for (int k = 0; k < BS; ++k)
-        v[BS * c + k] = vertex[corners * l + c] < 0 ? V(0) : e[(ptrdiff_t)BS * vertex[corners * l + c] + k];
+        v[BS * c + k] = vertex[Corners * l + c] < 0 ? V(0) : e[(ptrdiff_t)BS * vertex[Corners * l + c] + k];
     for (int p = begin[l]; p < begin[l + 1]; ++p)
       for (int k = 0; k < BS; ++k) {
         V s = 0;
-        for (int c = 0; c < corners; ++c) s += weight[(ptrdiff_t)corners * p + c] * v[BS * c + k];
+        for (int c = 0; c < Corners; ++c) s += weight[(ptrdiff_t)Corners * p + c] * v[BS * c + k];
         x[(ptrdiff_t)BS * p + k] += s;
       }
   }
@@ -170,9 +170,11 @@ template <class T> template <class V> void Level<T>::restrict_to(const Level &ne
       for_each_on_device(exec, transfer.cells * corners,
                          RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
     } else if (!blocks)
-      for_each_on_host(
-        exec, transfer.cells,
-        RestrictLeaf<T, b.value, V>{begin, i.data(), j.data(), a.data(), weight, of.b, of.x, corners, of.sums});
+      with_corners(corners, [&](auto c) {
+        for_each_on_host(exec, transfer.cells,
+                         RestrictLeaf<T, b.value, V, c.value>{begin, i.data(), j.data(), a.data(), weight, of.b, of.x,
+                                                              (int)j.size(), of.sums});
+      });
     for_each(exec, next.rows,
              SumCorners<T, b.value, V>{transfer.first.data(), transfer.place.data(), next.inverse.data(), of.sums,
                                        coarse.b, next.begun ? coarse.z : nullptr,
@@ -205,8 +207,10 @@ template <class T> template <class V> void Level<T>::prolong_from(const V *e)
           exec, n, ProlongNode<T, b.value, V, corners.value>{t.leaf.data(), t.vertex.data(), t.weight.data(), e, x});
       });
     else
-      for_each_on_host(exec, t.cells,
-                       Prolong<T, b.value, V>{t.begin.data(), t.vertex.data(), t.weight.data(), e, t.corners, x});
+      with_corners(t.corners, [&](auto corners) {
+        for_each_on_host(exec, t.cells,
+                         Prolong<T, b.value, V, corners.value>{t.begin.data(), t.vertex.data(), t.weight.data(), e, x});
+      });
   });
 }
 

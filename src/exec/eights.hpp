@@ -1,0 +1,59 @@
+// Sums of products of a short row with gathered numbers, on the host. Where rows have any length a processor does not
+// foresee the end of a loop over their entries, which costs as much as ten of them. So eight are taken at a time, with
+// zeros for those behind the end. Sum: the type to add up in.
+#pragma once
+#include <type_traits>
+
+namespace tessera {
+
+#ifndef __CUDA_ARCH__
+
+template <class T> struct Eight {
+  using Integer = std::conditional_t<sizeof(T) == sizeof(int), int, long long>;
+  typedef T       Values __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+  typedef Integer Mask __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+};
+template <class Sum, class Eight> __attribute__((always_inline)) inline Sum join_eight(const Eight &s)
+{
+  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+// The sum of factor(k) other(k) for k < n, in the order of the function below
+template <class Sum, class Factor, class Other> __attribute__((always_inline))
+inline Sum add_in_eights(int n, const Factor &factor, const Other &other)
+{
+  Sum s[8] = {};
+  for (int k = 0; k < n; ++k) s[k % 8] += (Sum)factor(k) * (Sum)other(k);
+  return join_eight<Sum>(s);
+}
+// The sum of a[k] x[j[k]] for k < n. a and j have `room` entries; those behind the row are of others.
+template <class Sum, class T> __attribute__((always_inline))
+inline Sum row_in_eights(int n, int room, const int *j, const T *a, const T *x)
+{
+  using Values = typename Eight<T>::Values;
+  using Sums   = typename Eight<Sum>::Values;
+  using Mask   = typename Eight<T>::Mask;
+  if (n + 7 > room) return add_in_eights<Sum>(n, [&](int k) { return a[k]; }, [&](int k) { return x[j[k]]; });
+  constexpr Mask place = {0, 1, 2, 3, 4, 5, 6, 7};
+  Sums           sum   = {};
+  for (int k = 0; k < n; k += 8) {
+    const int *const q      = j + k;
+    const Values     v      = {x[q[0]], x[q[1]], x[q[2]], x[q[3]], x[q[4]], x[q[5]], x[q[6]], x[q[7]]};
+    const Mask       inside = place < (typename Eight<T>::Integer)(n - k);
+    const Values     known = (Values)((Mask)v & inside), factors = *(const Values *)(a + k);
+    if constexpr (std::is_same_v<Sum, T>) sum += factors * known;
+    else sum += __builtin_convertvector(factors, Sums) * __builtin_convertvector(known, Sums);
+  }
+  return join_eight<Sum>(sum);
+}
+// The sum of a[k] b[k] for k < n. Both have as many entries as eights need; b is zero behind the end.
+template <class T> __attribute__((always_inline)) inline T dot_in_eights(int n, const T *a, const T *b)
+{
+  using Values = typename Eight<T>::Values;
+  Values sum   = {};
+  for (int k = 0; k < n; k += 8) sum += *(const Values *)(a + k) * *(const Values *)(b + k);
+  return join_eight<T>(sum);
+}
+
+#endif
+
+} // namespace tessera
