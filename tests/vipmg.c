@@ -9,7 +9,7 @@ static char help[] = "SNES vipmg on published obstacle problems: cycles, energie
   ball3, sides3   the same in three dimensions
   wind    -Laplace u + Pe w . grad u = Pe (2 + 10 sin 6x cos 5y), w a whirl around the middle, |u - 1/4| <= 1/4: upwind differences
   gyres   the same with w of two whirls side by side, 0 <= u <= 100
-  whirls  the same with whirls, sources and bounds that the seed says; with seeds that are divided by five without bounds
+  whirls  the same with whirls, sources and bounds that the seed says; those divisible by five have no bounds
 */
 #include "tessera.h"
 #include <petscdmda.h>
@@ -21,7 +21,7 @@ typedef struct {
   Kind      kind;
   PetscInt  dim, n[3];
   PetscReal lo[3], h[3], peclet, layers; /* couplings along y in the first half, along x in the second, are weaker by this factor */
-  PetscReal random[17];                  /* of the whirls, in [0, 1] */
+  PetscReal random[17];                  /* of the whirls, in [0, 1]; the last says whether there are bounds */
 } Problem;
 
 static PetscReal Ball(PetscReal r)

@@ -68,6 +68,29 @@ template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Has the device of this process failed, or of one that it exchanges messages with directly?
+static bool DeviceFailed(PC_AuxAMG *a)
+{
+  bool joined = false;
+  WithHierarchy(a, [&](auto &h) { joined = h.joined(); });
+  return tessera::device::failed() || (joined && tessera::Peers::lost());
+}
+
+// Meetings of devices that an error of one has stopped begin anew.
+static PetscErrorCode Restore(PC pc)
+{
+  PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
+  bool       joined = false;
+
+  PetscFunctionBegin;
+  if (a->current) WithHierarchy(a, [&](auto &h) { joined = h.joined(); });
+  if (!joined) PetscFunctionReturn(PETSC_SUCCESS); // on all processes
+  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
+  WithHierarchy(a, [&](auto &h) { h.restore(); }); // errors are kept
+  PetscCall(together.End(PETSC_SUCCESS, a->exec.space));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // What applies the preconditioner takes it for a linear map: from now on it is one.
 static PetscErrorCode MakeLinear(PC pc, const char *who)
 {
@@ -94,11 +117,7 @@ static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
 
   PetscFunctionBegin;
   PetscCall(CompatUserPreSolve(pc, ksp));
-  if (a->current) {
-    tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-    WithHierarchy(a, [&](auto &h) { h.restore(); }); // errors are kept
-    PetscCall(together.End(PETSC_SUCCESS, a->exec.space));
-  }
+  PetscCall(Restore(pc));
   a->asked = PETSC_TRUE;
   PetscCall(KSPGetType(ksp, &type));
   if (tessera::StandsRounding(type)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -120,9 +139,7 @@ template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Ve
   PetscCall(a->null.Clean(pc, x, &clean));
   PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, clean, y)));
   PetscCall(a->null.Remove(y));
-  bool lost = false; // another process has failed
-  WithHierarchy(a, [&](auto &h) { lost = h.joined() && tessera::Peers::lost(); });
-  if (!tessera::device::failed() && !lost) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!DeviceFailed(a)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
     tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
   a->read  = tessera::VectorView(); // what was copied to the device is not there
@@ -162,13 +179,14 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
+  PetscCall(Restore(pc)); // KSPMatSolve() makes no PCPreSolve()
   if (!a->asked) PetscCall(MakeLinear(pc, "PCMatApply() without a KSP"));
   tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
   Mat                       clean;
   PetscCall(a->null.Clean(pc, X, &clean));
   PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, clean, Y)));
   PetscCall(a->null.Remove(Y));
-  if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!DeviceFailed(a)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
     tessera::FailApplication(PetscObjectComm((PetscObject)pc), Y, together.Within(), "PC auxamg", &pc->failedreason));
   a->columns = tessera::Columns(); // what was copied to the device is not there

@@ -1,6 +1,7 @@
 // What PC auxamg says of itself.
 #include "tree/morton.hpp"
 #include "auxamg/pcauxamg.hpp"
+#include "petsc/shell.hpp"
 #include <cmath>
 
 using tessera::PC_AuxAMG;
@@ -74,8 +75,9 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   if (c.filtered)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
                                      a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
-  bool convective = false;
-  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { convective = h.convective(); }));
+  bool convective = false, joined = false;
+  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { convective = h.convective(), joined = h.joined(); }));
+  PetscCall(tessera::ViewMessages((PetscObject)pc, viewer, info.backend, joined));
   if (convective)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  operators of the grids stabilized: convection prevails\n"));
   PetscCall(PetscViewerASCIIPrintf(

@@ -21,6 +21,7 @@ public:
   void exchange(uint8_t *flags);
   // From here on messages go directly between devices, one field after the other. Collective.
   void   join(const std::shared_ptr<Peers> &peers);
+  void   leave() { direct_ = DirectMessages(); } // no longer
   size_t direct_bytes() const { return remote() ? DirectMessages::bytes(from()) : 0; } // of this process's memory
   bool remote() const { return !peers_.empty(); }
   bool empty() const { return peers_.empty() && !own_from_.size(); }

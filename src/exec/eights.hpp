@@ -45,7 +45,7 @@ inline Sum row_in_eights(int n, int room, const int *j, const T *a, const T *x)
   }
   return join_eight<Sum>(sum);
 }
-// The sum of a[k] b[k] for k < n. Both have as many entries as eights need; b is zero behind the end.
+// The sum of a[k] b[k] for k < n. Both have as many entries as eights need; behind the end b is zero and a finite.
 template <class T> __attribute__((always_inline)) inline T dot_in_eights(int n, const T *a, const T *b)
 {
   using Values = typename Eight<T>::Values;

@@ -21,6 +21,7 @@ public:
   template <class T> void add_back(T *v, int width);
   // From here on messages go directly between devices, so many bytes of a node at once. Collective.
   void   join(const std::shared_ptr<Peers> &peers, size_t node);
+  void   leave() { direct_ = DirectMessages(), direct_node_ = 0; } // no longer
   size_t direct_bytes(size_t node) const { return empty() ? 0 : DirectMessages::bytes(from(node)); } // of this process
   bool   direct() const { return empty() || direct_node_; } // do they?
   // Frees the memory of messages, which the next exchange allocates anew.

@@ -39,16 +39,20 @@ struct Arena {
   unsigned *word = nullptr; // of this process, which the others set
   const unsigned *word_on_device = nullptr; // the same for kernels
   unsigned losses = 0;                   // that have been restored from
-  std::vector<std::pair<size_t, size_t>> live; // regions that are in use: where they begin and end
+  std::vector<std::pair<size_t, size_t>> live; // regions that are in use, in order: where they begin and end
   bool   tried = false;
   Card   card = {};
   std::vector<Other> opened;
 };
-size_t used(const Arena &a) // what is behind the last region is free
+// Where the first gap of so many bytes begins.
+size_t gap(const Arena &a, size_t bytes)
 {
-  size_t end = 0;
-  for (const auto &region : a.live) end = std::max(end, region.second);
-  return end;
+  size_t begin = 0;
+  for (const auto &region : a.live) {
+    if (region.first >= begin + bytes) break;
+    begin = region.second;
+  }
+  return begin;
 }
 Arena &arena()
 {
@@ -190,7 +194,7 @@ std::shared_ptr<Peers> Peers::open(const Exec &exec, MPI_Comm comm, size_t bytes
   }
   std::vector<Card> cards((size_t)n);
   MPI_Allgather(&a.card, sizeof(Card), MPI_BYTE, cards.data(), sizeof(Card), MPI_BYTE, comm);
-  bool ok = a.card.ready && !device::failed() && used(a) + bytes <= arena_size;
+  bool ok = a.card.ready && !device::failed() && gap(a, bytes) + bytes <= arena_size;
   for (int i = 0; i < n; ++i)
     // who shares a device waits for the other one's turn
     for (int j = 0; j < i; ++j)
@@ -211,10 +215,11 @@ std::shared_ptr<Peers> Peers::open(const Exec &exec, MPI_Comm comm, size_t bytes
     p->bases_.push_back(base);
   }
   if (!all(ok, comm)) return nullptr;
-  const size_t begin = used(a);
+  const size_t begin = gap(a, bytes);
   p->region_ = a.base + begin;
   p->bytes_  = bytes;
   a.live.push_back({begin, begin + bytes});
+  std::sort(a.live.begin(), a.live.end());
   p->clear(comm);
   return p;
 }
@@ -250,7 +255,7 @@ Peers::~Peers()
   if (!region_) return;
   auto        &live  = arena().live;
   const size_t begin = (size_t)(region_ - arena().base);
-  live.erase(std::find_if(live.begin(), live.end(), [&](const auto &region) { return region.first == begin; }));
+  live.erase(std::find(live.begin(), live.end(), std::make_pair(begin, begin + bytes_)));
 }
 
 char *Peers::take(size_t bytes)

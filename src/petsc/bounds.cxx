@@ -99,13 +99,14 @@ void ForgetBounds(SNES snes)
   if (snes->ops->computevariablebounds == BoundsOfDM) snes->ops->computevariablebounds = nullptr;
 }
 
+static bool finite(PetscReal bound) { return bound > PETSC_NINFINITY && bound < PETSC_INFINITY; }
+
 PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
 {
   const PetscScalar *l, *u;
   // the first that is crossed, that is no number
-  PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], firsts[2];
-  // apart: how far one bound is beyond the other
-  PetscReal          values[2][2] = {{0, 0}, {0, 0}}, largest = 0, apart = 0, reals[2];
+  PetscInt           n, start, N, mine[5] = {0, 0, 0, 0, 0}, all[5], firsts[2];
+  PetscReal          values[2][2] = {{0, 0}, {0, 0}}, largest = 0;
   MPI_Comm           comm = PetscObjectComm((PetscObject)xl);
 
   PetscFunctionBegin;
@@ -115,16 +116,22 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   PetscCall(VecGetArrayRead(xl, &l));
   PetscCall(VecGetArrayRead(xu, &u));
   firsts[0] = firsts[1] = N;
+  for (PetscInt i = 0; i < n; ++i)
+    for (PetscReal bound : {l[i], u[i]})
+      if (finite(bound)) largest = PetscMax(largest, PetscAbsReal(bound));
+  PetscCallMPI(MPI_Allreduce(&largest, &report->largest, 1, MPIU_REAL, MPIU_MAX, comm));
+  // of zeros; bounds of 1e20 or so may stand for none
+  const PetscReal unit = PetscMin(report->largest, 1);
   for (PetscInt i = 0; i < n; ++i) {
-    const bool nan     = l[i] != l[i] || u[i] != u[i],
-               crossed = l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY;
+    const bool      nan  = l[i] != l[i] || u[i] != u[i], ends = finite(l[i]) && finite(u[i]);
+    const PetscReal size = PetscMax(unit, PetscMax(PetscAbsReal(l[i]), PetscAbsReal(u[i])));
+    const bool      rounded = ends && l[i] > u[i] && l[i] - u[i] <= 16 * PETSC_MACHINE_EPSILON * size,
+               crossed = !rounded && (l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY);
     mine[0] += l[i] > PETSC_NINFINITY;
     mine[1] += u[i] < PETSC_INFINITY;
-    if (l[i] > PETSC_NINFINITY) largest = PetscMax(largest, PetscAbsReal(l[i]));
-    if (u[i] < PETSC_INFINITY) largest = PetscMax(largest, PetscAbsReal(u[i]));
     mine[2] += crossed;
     mine[3] += nan;
-    if (crossed) apart = l[i] > u[i] ? PetscMax(apart, l[i] - u[i]) : PETSC_INFINITY;
+    mine[4] += rounded;
     for (int kind : {0, 1}) {
       if (!(kind ? nan : crossed) || firsts[kind] < N) continue;
       firsts[kind]    = start + i;
@@ -134,17 +141,15 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   }
   PetscCall(VecRestoreArrayRead(xl, &l));
   PetscCall(VecRestoreArrayRead(xu, &u));
-  PetscCallMPI(MPI_Allreduce(mine, all, 4, MPIU_INT, MPI_SUM, comm));
-  const PetscReal sizes[2] = {largest, apart};
-  PetscCallMPI(MPI_Allreduce(sizes, reals, 2, MPIU_REAL, MPI_MAX, comm));
+  PetscCallMPI(MPI_Allreduce(mine, all, 5, MPIU_INT, MPI_SUM, comm));
   const int      kind  = all[3] > 0; // who complains does so of NaN first
   const PetscInt first = firsts[kind];
   PetscCallMPI(MPI_Allreduce(&first, &report->first, 1, MPIU_INT, MPI_MIN, comm));
   report->lower   = all[0];
   report->upper   = all[1];
-  report->largest = reals[0];
-  (reals[1] > 16 * PETSC_MACHINE_EPSILON * reals[0] ? report->crossed : report->rounded) = all[2];
+  report->crossed = all[2];
   report->nan     = all[3];
+  report->rounded = all[4];
   if (report->first < N) { // by the process that has it
     int rank, owner, size;
     PetscCallMPI(MPI_Comm_rank(comm, &rank));

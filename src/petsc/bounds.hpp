@@ -37,6 +37,7 @@ class UpperBounds {
 public:
   UpperBounds() = default;
   UpperBounds(const UpperBounds &) = delete;
+  UpperBounds &operator=(const UpperBounds &) = delete;
   ~UpperBounds() { (void)VecDestroy(&v_); }
   PetscErrorCode Make(Vec xl, Vec xu, const BoundsReport &report); // collective
   operator Vec() const { return v_; }

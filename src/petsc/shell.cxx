@@ -77,6 +77,18 @@ PetscErrorCode FailSetUp(PC pc, const char *who, const char *failure, PCFailedRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode ViewMessages(PetscObject solver, PetscViewer viewer, TesseraBackend backend, bool directly)
+{
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm(solver), &size));
+  if (backend == TESSERA_BACKEND_CUDA && size > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n",
+                                     directly ? "directly into each other's memory" : "through the host"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CheckSetUp(PC pc, const char *who, const char *what, bool failed, const char *failure, bool current)
 {
   PetscFunctionBegin;

@@ -64,6 +64,9 @@ template <class Data> PetscErrorCode WhySetUpFailed(PC pc, const char *failure[]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// How messages between devices go; nothing on the host or on one process.
+PetscErrorCode ViewMessages(PetscObject solver, PetscViewer viewer, TesseraBackend backend, bool directly);
+
 inline TesseraBackend BackendOf(Space space)
 {
   return space == Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;

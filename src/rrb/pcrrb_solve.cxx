@@ -32,7 +32,7 @@ static PetscErrorCode LookAtKSP(PC pc, KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(CompatUserPreSolve(pc, ksp)); // first: it may change the matrix
-  if (r->current && (r->three || r->plan.peers)) {
+  if (r->current && (r->three ? r->three->solver->joined() : r->plan.peers != nullptr)) {
     tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
     if (r->three) r->three->solver->restore(); // errors are kept
     else r->plan.peers->restore(PetscObjectComm((PetscObject)pc));

@@ -356,6 +356,7 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s\n",
                                    TesseraPrecisions[t.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE],
                                    BackendOf(t.exec.space) == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
+  PetscCall(ViewMessages((PetscObject)pc, viewer, BackendOf(t.exec.space), t.solver->joined()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes per unknown; grid complexity %.4g\n",
                                    (double)bytes * 1e-6, (double)(bytes / unknowns), (double)(nodes / unknowns)));
   for (size_t k = 0; k < grids.size(); ++k) {

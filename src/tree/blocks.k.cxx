@@ -110,7 +110,7 @@ template <class T> struct AddBlock {
 #ifndef __CUDA_ARCH__
     const int *const unknown = member + begin[b];
     const int        n       = begin[b + 1] - begin[b];
-    T                of[max_in_strong_block] = {}, turned_row[max_in_strong_block];
+    T                of[max_in_strong_block] = {}, turned_row[max_in_strong_block] = {};
     for (int k = 0; k < n; ++k) of[k] = r[unknown[k]];
     for (int k = 0; k < n; ++k) {
       const T *row = extra + at[b] + k * n;

@@ -166,7 +166,8 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
   };
   if ((!levels_[0].distributed || direct<V>()) && all <= max_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
-      exec_.space, numeric_.setups() * levels_.size() + (size_t)top, params_.cycle == Cycle::k ? sums : 0, launch);
+      exec_.space, 2 * (numeric_.setups() * levels_.size() + (size_t)top) + once_,
+      params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
 }
 
@@ -174,6 +175,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
 template <class T> void Hierarchy<T>::join()
 {
   const size_t node = 2 * sizeof(double) * (size_t)params_.bs;
+  for (Level<T> &l : levels_) l.exchange.leave(), l.blocks.exchange.leave();
   peers_.reset();
   whole_ = DirectSum();
   if (!levels_[0].distributed) return;
@@ -197,10 +199,15 @@ template <class T> void Hierarchy<T>::join()
 template <class T> template <class V> bool Hierarchy<T>::direct() const
 {
   if (!peers_ || sweeps() || levels_.back().distributed) return false;
+  bool all = all_join();
+  for (const Level<T> &l : levels_) all = all && (l.distributed || whole_.fits(l.work.b.size() * sizeof(V)));
+  return all;
+}
+template <class T> bool Hierarchy<T>::all_join() const
+{
   bool all = true;
   for (const Level<T> &l : levels_)
-    all = all && (l.distributed ? l.exchange.direct() && l.blocks.exchange.direct()
-                                : whole_.fits(l.work.b.size() * sizeof(V)));
+    all = all && (!l.distributed || (l.exchange.direct() && l.blocks.exchange.direct()));
   return all;
 }
 
@@ -256,6 +263,7 @@ template <class T> double Hierarchy<T>::work() const
   template void   Hierarchy<T>::prolong(int); \
   template void   Hierarchy<T>::vectors(int); \
   template void   Hierarchy<T>::join(); \
+  template bool   Hierarchy<T>::all_join() const; \
   template double Hierarchy<T>::work() const; \
   TESSERA_ALL_WIDTHS(INSTANTIATE, T)
 INSTANTIATE_ALL(double)

@@ -436,6 +436,7 @@ private:
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
   void    vectors(int l);
   void    join();
+  bool    all_join() const;
   template <class V> bool direct() const;
   void    turn();
   void    make_transpose();

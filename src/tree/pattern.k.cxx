@@ -108,11 +108,6 @@ struct NameEntries {
     for (int e = i[v]; e < i[v + 1]; ++e) to[e] = (Key)v * n + (Key)j[e];
   }
 };
-struct FlagFirst { // of equal ones
-  const Key     *key;
-  unsigned char *flag;
-  HD void        operator()(int e) const { flag[e] = !e || key[e] != key[e - 1]; }
-};
 struct BeginRow {
   const Key *name;
   int        entries;
@@ -266,7 +261,7 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
   Buffer<int>           order, place;
   Buffer<unsigned char> first = make_unset<unsigned char>((size_t)all);
   sort_keys(exec_, all, bits, sorted, order);
-  for_each(exec_, all, FlagFirst{sorted.data(), first.data()});
+  for_each(exec_, all, FirstOfRun<Key>{sorted.data(), first.data()});
   select(exec_, all, first, place);
   const int entries = (int)place.size();
   merged = make_unset<Key>((size_t)entries);

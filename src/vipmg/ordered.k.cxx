@@ -4,7 +4,8 @@
 // there are bounds, this finds the nodes at them as the wind comes to them.
 //
 // Only the node before makes a row's nodes depend on each other, so all the rest of their equations comes first, in
-// vectors. On several processes each sweep begins at those in a corner of the grid, and the others follow by diagonals.
+// vectors. On several processes each sweep begins at those in a corner of the grid, and the others follow by diagonals,
+// with 9-point operators two along y for one along x, as a process waits for the one before in the row behind as well.
 //
 // Bytes per node of each of the four, 5-point star: 4 couplings, inverse, right-hand side, x read and written, and two
 // bounds where there are any: 64 or 80.
@@ -30,8 +31,8 @@ template <class S, int D, bool Box, bool Masked, int Before> struct Equations {
     if (Masked) d = mask[e] ? d : 0;
     const double a    = s.template coefficient<plane_of<D, Box>(Before, 0, 0)>(e),
                  rest = s.template neighbours<P>(x, e, o) - a * x[o + beside<P, Before>(s.half)],
-                 kept = d != 0 ? (1 - omega) * x[e] : x[e];
-    right[2 * t + P - lo]  = kept + d * (b[e] - rest);
+                 next = (1 - omega) * x[e] + d * (b[e] - rest);
+    right[2 * t + P - lo]  = d != 0 ? next : x[e];
     factor[2 * t + P - lo] = d * a;
   }
 };
@@ -94,11 +95,11 @@ void sweep_in_order(const Plan &plan, Level &l, const Operator &op, double *x, c
                                : (masked ? sweep_rows<false, true> : sweep_rows<false, false>);
   const size_t n      = (size_t)std::max(0, l.own.hi[0] - l.own.lo[0]);
   Row          row{std::vector<double>(n), std::vector<double>(n)};
-  const int   *place = l.place, *all = l.processes;
+  const int   *place = l.place, *all = l.processes, rows = op.box ? 2 : 1;
   for (int k = 0; k < 4; ++k) { // the orders
     const bool back = k == 1 || k == 2, down = k >= 2;
-    const int  turn = (back ? all[0] - 1 - place[0] : place[0]) + (down ? all[1] - 1 - place[1] : place[1]);
-    for (int step = 0; step < all[0] + all[1] - 1; ++step) {
+    const int  turn = (back ? all[0] - 1 - place[0] : place[0]) + rows * (down ? all[1] - 1 - place[1] : place[1]);
+    for (int step = 0; step < all[0] + rows * (all[1] - 1); ++step) {
       if (step == turn && !l.own.empty()) sweep(l, op, x, b, how, omega, back, down, row);
       l.halo.exchange(x);
     }

@@ -13,7 +13,7 @@ from petsc4py import PETSc
 
 OPTION = next((o for o in ('pc_auxamg_coordinates', 'snes_vipmg_coordinates') if PETSc.Options().hasName(o)), None)
 if len(sys.argv) < 2 or not OPTION:
-    sys.exit('PETSC_OPTIONS has no -pc_auxamg_coordinates FILE, or there is no program:\n\n' + __doc__)
+    sys.exit('PETSC_OPTIONS has no -pc_auxamg_coordinates or -snes_vipmg_coordinates FILE, or there is no program:\n\n' + __doc__)
 make = fem.FunctionSpace.__init__
 
 

@@ -45,7 +45,8 @@ template <class F> static void for_grids(const F &f)
         }
 }
 
-template <class T, class Value> static void exchange(int fields, const Value &value)
+// On devices also directly, three times, as messages have two places.
+template <class T, class Value> static void exchange(int fields, bool directly, const Value &value)
 {
   for_grids([&](Grid3 &g, int dimension, const int parts[3]) {
     std::vector<Box3> have, need;
@@ -70,8 +71,13 @@ template <class T, class Value> static void exchange(int fields, const Value &va
       copy(host, data[f]);
       fields_of.push_back(data[f].data());
     }
-    if constexpr (std::is_same_v<T, uint8_t>) g.halo.exchange(fields_of[0]);
-    else g.halo.exchange(fields_of.data(), fields);
+    std::shared_ptr<Peers> peers;
+    if (directly) peers = Peers::open({space()}, MPI_COMM_WORLD, g.halo.direct_bytes());
+    if (peers) g.halo.join(peers);
+    for (int time = 0; time < (directly ? 3 : 1); ++time) {
+      if constexpr (std::is_same_v<T, uint8_t>) g.halo.exchange(fields_of[0]);
+      else g.halo.exchange(fields_of.data(), fields);
+    }
     const Box3 around = need[rank];
     for (int f = 0; f < fields; ++f) {
       Buffer<T> host(g.layout.size());
@@ -87,10 +93,13 @@ template <class T, class Value> static void exchange(int fields, const Value &va
 
 TEST(Halo3, GhostsOfSeveralFields)
 {
-  for (int fields : {1, 3}) exchange<double>(fields, [](int f, int i, int j, int k) { return 1000. * f + i + 17 * j + 290 * k; });
+  for (bool directly : {false, true})
+    for (int fields : {1, 3})
+      exchange<double>(fields, directly && unit_cuda(), [](int f, int i, int j, int k) { return 1000. * f + i + 17 * j + 290 * k; });
 }
 
 TEST(Halo3, GhostsOfFlags)
 {
-  exchange<uint8_t>(1, [](int, int i, int j, int k) { return (uint8_t)((i + 3 * j + 7 * k) % 250); });
+  for (bool directly : {false, true})
+    exchange<uint8_t>(1, directly && unit_cuda(), [](int, int i, int j, int k) { return (uint8_t)((i + 3 * j + 7 * k) % 250); });
 }

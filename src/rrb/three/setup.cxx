@@ -173,6 +173,7 @@ template <class T> void Hierarchy<T>::join()
   const auto each  = [&](const auto &f) {
     for (Level<T> &l : levels_) f(l.halo), f(l.incoming);
   };
+  each([](box::Halo3 &h) { h.leave(); });
   peers_.reset();
   if (levels_[0].shared) return;
   each([&](const box::Halo3 &h) { bytes += h.direct_bytes(); });
