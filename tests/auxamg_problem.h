@@ -236,15 +236,17 @@ typedef struct {
   PetscReal jump;       /* of the coefficient in squares that follow no grid */
   PetscReal shift;      /* times the mass of a node, on the diagonal */
   PetscReal wind;       /* the largest velocity of a whirl in the unit square, for the diffusion 1 */
+  PetscReal poisson;    /* Poisson's ratio where elastic; 0: 0.3 */
 } ProblemOptions;
 
 /* The matrix and the coordinates of own nodes (dim for each) */
 static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const ProblemOptions *o, Mat *A, PetscInt *nodes, PetscReal **coordinates)
 {
-  const PetscInt bs = o->bs, k1 = m->dim + 1;
-  PetscInt       first, last, *number;
-  PetscReal      g[4][3];
-  PetscMPIInt    size, rank;
+  const PetscInt  bs = o->bs, k1 = m->dim + 1;
+  const PetscReal nu = o->poisson > 0 ? o->poisson : 0.3, mu = 0.5 / (1 + nu), lambda = 2 * nu / (1 - 2 * nu) * mu;
+  PetscInt        first, last, *number;
+  PetscReal       g[4][3];
+  PetscMPIInt     size, rank;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(comm, &size));
@@ -287,10 +289,10 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
         } else
           for (PetscInt k = 0; k < bs; ++k)
             for (PetscInt l = 0; l < bs; ++l) {
-              if (o->elastic) { /* nu = 0.3: lambda = 0.5769, mu = 0.3846 */
-                v[bs * k + l] = c * volume * (0.57692307692307687 * g[a][k] * g[b][l] + 0.38461538461538464 * g[a][l] * g[b][k]);
+              if (o->elastic) { /* Young's modulus is 1 */
+                v[bs * k + l] = c * volume * (lambda * g[a][k] * g[b][l] + mu * g[a][l] * g[b][k]);
                 if (k == l)
-                  for (PetscInt q = 0; q < m->dim; ++q) v[bs * k + l] += c * volume * 0.38461538461538464 * g[a][q] * g[b][q];
+                  for (PetscInt q = 0; q < m->dim; ++q) v[bs * k + l] += c * volume * mu * g[a][q] * g[b][q];
               } else v[bs * k + l] = c * volume * dot * (k == l ? 1 + 0.1 * (PetscReal)k : 0.2 / (PetscReal)(bs));
               if (a == b && k == l) v[bs * k + l] += o->shift * volume / (PetscReal)k1;
               if (k == l) v[bs * k + l] += volume / (PetscReal)k1 * (wind[0] * g[b][0] + wind[1] * g[b][1]);

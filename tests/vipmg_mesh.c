@@ -1,19 +1,20 @@
 static char help[] = "SNES vipmg on meshes: cycles, and the answer and the active set of vinewtonrsls.\n\n"
-                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -wind v -jump j -bs b -elastic -compare -quiet -again most -repeat k -jacobians most -time_step t -setups most\n\n";
+                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none|contact -most cycles -reaction c -wind v -jump j -bs b -elastic -nu Poisson's ratio -compare -quiet -again most -repeat k -jacobians most -time_step t -setups most\n\n";
 /*
   obstacle  -Laplace u = -5, u >= 0.25 - 1.5 |x - c|^2, c the middle
   torsion   -Laplace u = 5, u <= distance to the boundary
   sides     -Laplace u = 40 sin(3 pi x) sin(2 pi y), |u| <= distance to the boundary
   part      as obstacle, with bounds at every third node alone
   none      no bounds
+  contact   a body (-elastic -neumann -time_step) is pushed onto waves under its lower side
   -reaction c adds c u^3, -wind v convection by a whirl: the matrix is not symmetric
 */
 #include "auxamg_problem.h"
 #include "tessera.h"
 #include <petscsnes.h>
 
-typedef enum { OBSTACLE, TORSION, SIDES, PART, NONE } Kind;
-static const char *const kinds[] = {"obstacle", "torsion", "sides", "part", "none", "Kind", "", NULL};
+typedef enum { OBSTACLE, TORSION, SIDES, PART, NONE, CONTACT } Kind;
+static const char *const kinds[] = {"obstacle", "torsion", "sides", "part", "none", "contact", "Kind", "", NULL};
 typedef struct {
   Mat       A;
   Vec       b, mass, work;
@@ -90,6 +91,8 @@ static PetscErrorCode Data(const Mesh *m, MeshType type, Kind kind, PetscInt bs,
       lo[k] = PETSC_NINFINITY;
       up[k] = PETSC_INFINITY;
     }
+    if (kind == CONTACT && k % bs == bs - 1 && at[m->dim - 1] < 1e-12) lo[k] = 0.02 + 0.022 * PetscCosReal(8.4 * at[0] + 4.1);
+    if (kind == CONTACT) f = k % bs == bs - 1 ? -0.42 : 0;
     w[k] = mass[k / bs];
     b[k] = f * w[k];
   }
@@ -206,7 +209,7 @@ static PetscErrorCode Solve(const char *prefix, Problem *p, Vec lower, Vec upper
 int main(int argc, char **argv)
 {
   Mesh                mesh;
-  ProblemOptions      o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0};
+  ProblemOptions      o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0};
   MeshType            type = MESH_SQUARE;
   Kind                kind = OBSTACLE;
   Problem             p;
@@ -232,6 +235,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quiet", &quiet, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-wind", &o.wind, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-nu", &o.poisson, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
   p.reaction  = 0;
   p.jacobians = 0;
@@ -344,6 +348,9 @@ int main(int argc, char **argv)
     test: # a body, one component of which is bounded
       suffix: elastic
       args: -mesh cube -n 6 -bs 3 -elastic -problem sides -most 12
+    test: # a side of flat elements touches waves: what the bounds stop has to take its neighbours along
+      suffix: contact
+      args: -mesh edge -n 60 -problem contact -bs 2 -elastic -nu 0.415 -neumann -time_step 3 -most 9
     test:
       suffix: blocks
       args: -n 24 -bs 2 -problem sides -shuffle -most 8
@@ -366,6 +373,9 @@ int main(int argc, char **argv)
     test:
       suffix: large_edge
       args: -mesh edge -n 160 -problem sides -most 6
+    test:
+      suffix: large_contact
+      args: -mesh edge -n 80 -problem contact -bs 2 -elastic -nu 0.415 -neumann -time_step 3 -most 7
     test: # a step in time, which needs no coarse grids: they are made once, for what they say of the matrix
       suffix: steps
       nsize: {{1 3}}

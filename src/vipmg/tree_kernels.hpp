@@ -252,6 +252,24 @@ struct Step {
   double        t, *x;
   HD void       operator()(int p) const { x[p] = between(x[p] + t * v[p], lo[p], up[p]); }
 };
+struct Try { // x := x + v between its bounds; from: where it began
+  const double *v, *lo, *up;
+  double       *x, *from;
+  HD void       operator()(int p) const
+  {
+    from[p] = x[p];
+    x[p]    = between(x[p] + v[p], lo[p], up[p]);
+  }
+};
+struct TakeBack { // v := the step that has led from there to x; x := where it began
+  const double *from;
+  double       *x, *v;
+  HD void       operator()(int p) const
+  {
+    v[p] = x[p] - from[p];
+    x[p] = from[p];
+  }
+};
 
 // Of a bound that there is where an unknown takes part: its value; 1.
 struct BoundValue {

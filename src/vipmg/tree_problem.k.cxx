@@ -17,6 +17,7 @@ constexpr double reduction       = 0.01; // unless they have reduced the error b
 constexpr int    coarse_cycles   = 2;    // of a full multigrid start, on a grid, while the active set changes
 constexpr int    coarsest_cycles = 10;
 constexpr int    coarsest_sweeps = 10;   // of a monotone cycle
+constexpr int    followed        = 8;    // at most so many times sweeps mend a correction that bounds have stopped
 
 } // namespace
 
@@ -333,15 +334,22 @@ void TreeProblem::conjugate_gradients(int l)
   }
 }
 
+// Energy falls as far as twice the best step; the whole one has unknowns at bounds, which leave their neighbours. On
+// flat elements that costs more energy than the correction gains, until projected sweeps let the neighbours follow.
 void TreeProblem::correct(int l)
 {
-  Bounded     &g  = grids_[(size_t)l];
-  const int    n  = level(l).unknowns();
-  const double rv = sum(l, Project{g.x.data(), g.lo.data(), g.up.data(), g.r.data(), g.v.data()});
-  const double vv = product(l, g.v.data(), ProductAndDot{g.v.data(), q_.data()});
-  double       t  = vv > 0 ? rv / vv : 0;
-  // Energy falls as far as 2 t: the whole step has unknowns at their bounds, which a part of it leaves.
-  t = t > 0.6 || !symmetric_ ? 1 : t > 0 ? t : 0; // without symmetry there is no energy
+  Bounded  &g  = grids_[(size_t)l];
+  const int n  = level(l).unknowns();
+  double    rv = sum(l, Project{g.x.data(), g.lo.data(), g.up.data(), g.r.data(), g.v.data()}), t = 1;
+  for (int k = 0; symmetric_; ++k) { // without symmetry there is no energy
+    const double vv = product(l, g.v.data(), ProductAndDot{g.v.data(), q_.data()});
+    t = !(vv > 0 && rv > 0) ? 0 : rv > 0.6 * vv ? 1 : rv / vv;
+    if (t == 1 || !(vv > 0) || k == followed) break;
+    for_each(exec_, n, Try{g.v.data(), g.lo.data(), g.up.data(), g.x.data(), z_.data()});
+    sweep(l);
+    for_each(exec_, n, TakeBack{z_.data(), g.x.data(), g.v.data()});
+    rv = sum(l, DotProduct<double>{g.v.data(), g.r.data()});
+  }
   for_each(exec_, n, Step{g.v.data(), g.lo.data(), g.up.data(), t, g.x.data()});
 }
 
@@ -465,16 +473,13 @@ void TreeProblem::full_multigrid()
   for (int l = last; l >= 0; --l) {
     Bounded  &g = grids_[(size_t)l];
     const int n = level(l).unknowns();
-    if (l == last) {
-      g.y.zero();
-      for_each(exec_, n, Project0{g.y.data(), g.lo.data(), g.up.data(), g.inverse.data(), g.x.data()});
-    } else {
-      level(l).work.x.zero();
+    level(l).work.x.zero();
+    if (l < last) {
       for_each(exec_, level(l + 1).unknowns(),
                CopyValues<double>{grids_[(size_t)l + 1].x.data(), level(l + 1).work.x.data()});
       tree_.prolong(l);
-      for_each(exec_, n, Project0{level(l).work.x.data(), g.lo.data(), g.up.data(), g.inverse.data(), g.x.data()});
     }
+    for_each(exec_, n, Project0{level(l).work.x.data(), g.lo.data(), g.up.data(), g.inverse.data(), g.x.data()});
     if (!l) break;
     for (int k = 0; k < (l == last ? coarsest_cycles : coarse_cycles); ++k)
       if (!run_cycle(l, true) && k) break;
