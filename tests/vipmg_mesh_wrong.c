@@ -21,8 +21,8 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, SAMEPLACE, ROUNDED, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
-static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns per node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds that have crossed by rounding", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown per node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
+typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, SAMEPLACE, ROUNDED, HUGE_BESIDE, INFINITE, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
+static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns per node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds that have crossed by rounding", "lower above upper beside bounds of 1e20", "a lower bound that is infinite", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown per node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
 
 typedef struct {
   Case     kind;
@@ -116,6 +116,8 @@ static PetscErrorCode Data(const Problem *p, Vec lower, Vec upper, Vec normals)
     l[q] = -0.3;
     if (p->kind == CROSSED && node == 10 * p->n + 7) u[q] = -0.5;
     if (p->kind == ROUNDED && node % 3 == 0) u[q] = -0.1 - 0.2; /* -0.30000000000000004 */
+    if (p->kind == HUGE_BESIDE) u[q] = node == 10 * p->n + 7 ? -0.5 : 1e20;
+    if (p->kind == INFINITE && node == 10 * p->n + 7) l[q] = INFINITY;
     if (p->kind == NANBOUND && node == 10 * p->n + 7) l[q] = NAN;
     if (p->kind == BESIDE) u[q + 1] = 1;
     if (bs == 1) continue;
