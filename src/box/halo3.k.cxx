@@ -148,8 +148,10 @@ template <class T> void Halo3::move(T *const *fields, int n)
   for (int f = 0; f < n; ++f)
     forall(exec_, {0, (int)own_from_.size(), 0, 1}, Own<T>{fields[f], own_from_.data(), own_to_.data()});
   if (peers_.empty()) return;
-  for (int f = 0; f < n && direct_; ++f) move_directly(fields[f]);
-  if (direct_) return;
+  if (direct_) {
+    for (int f = 0; f < n; ++f) move_directly(fields[f]);
+    return;
+  }
   reserve(n);
   // All fields of a peer go in one message: its values of field 0, of field 1, ...
   size_t at = 0;

@@ -348,13 +348,12 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
   restore();
   forget_truncation();
   if (!reread(rows, failure)) return false;
-  if (!total(failure.kind)) {
-    failure = numeric_.run(perm_, diagonal_, scale_, constants_);
-    if (total(failure.kind)) return true;
-    // blocks that were found anew have messages anew
-    if (peers_ && total(!all_join()) > 0) join();
-    if (numeric_.smoothed() || !numeric_.filtered() || numeric_.convective()) choose_visits();
-  }
+  if (total(failure.kind)) return true;
+  failure = numeric_.run(perm_, diagonal_, scale_, constants_);
+  if (total(failure.kind)) return true;
+  // blocks that were found anew have messages anew
+  if (peers_ && total(!all_join()) > 0) join();
+  if (numeric_.smoothed() || !numeric_.filtered() || numeric_.convective()) choose_visits();
   return true;
 }
 
