@@ -46,8 +46,8 @@ static PetscErrorCode Jacobian(SNES snes, Vec x, Mat J, Mat P, void *ctx)
   (void)snes;
   (void)J;
   ++p->jacobians;
-  PetscCall(MatCopy(p->A, P, SAME_NONZERO_PATTERN));
-  if (p->reaction != 0) {
+  if (p->reaction != 0) { /* else P is A from the beginning */
+    PetscCall(MatCopy(p->A, P, SAME_NONZERO_PATTERN));
     PetscCall(VecPointwiseMult(p->work, x, x));
     PetscCall(VecPointwiseMult(p->work, p->work, p->mass));
     PetscCall(VecScale(p->work, 3 * p->reaction));

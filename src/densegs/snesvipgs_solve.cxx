@@ -16,7 +16,7 @@ static PetscErrorCode CheckBounds(SNES snes)
   MPI_Comm              comm = PetscObjectComm((PetscObject)snes);
 
   PetscFunctionBegin;
-  PetscCall(tessera::LookAtBounds(snes->xl, snes->xu, &b));
+  PetscCall(tessera::LookAtBounds(tessera::Exec(), snes->xl, snes->xu, &b));
   PetscCall(VecGetSize(snes->xl, &N));
   PetscCheck(!b.nan, comm, PETSC_ERR_FP,
              "SNES vipgs: the bounds of unknown %" PetscInt_FMT
@@ -329,7 +329,7 @@ static PetscErrorCode MakeStep(SNES snes, const Linear &w, Steps &steps, double 
     steps.whole = true;
     PetscCall(PetscInfo(snes, "F has no finite value: %g of the step is tried\n", length));
     PetscCall(VecWAXPY(X, -length, step, X0));
-    if (steps.linear->mu.empty()) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, X)); // rounding
+    if (steps.linear->mu.empty()) PetscCall(tessera::ProjectToBounds(snes, X)); // rounding
   }
   PetscCall(tessera::CheckStep(snes, tessera::StepCheck::after, X0, step, X, &changed));
   if (changed) {
@@ -383,7 +383,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     if (now != was) { // the program has moved the point
       double size   = 0;
       bool   domain = false;
-      if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, snes->vec_sol));
+      if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes, snes->vec_sol));
       PetscCall(steps.Evaluate(&norm, &size, &domain));
       if (!std::isfinite(size)) {
         snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
@@ -451,7 +451,7 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
   p->solved      = false;
   p->failure[0]  = 0;
   PetscCall(BoundsOf(snes, w));
-  if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, X));
+  if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes, X));
   PetscCall(VecSet(snes->vec_sol_update, 0));
   steps.linear = &w;
   steps.whole  = snes->ops->update || HasStepChecks(snes);

@@ -1,4 +1,7 @@
 #include "petsc/bounds.hpp"
+#include "petsc/bound_values.hpp"
+#include "petsc/device.hpp"
+#include "petsc/vector.hpp"
 #include <petscdm.h>
 #include <petsc/private/snesimpl.h>
 
@@ -43,11 +46,27 @@ PetscErrorCode SetUpBounds(SNES snes, Vec X)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode ProjectToBounds(Vec xl, Vec xu, Vec X)
+PetscErrorCode ProjectToBounds(const Exec &exec, Vec xl, Vec xu, Vec X)
+{
+  VectorView l, u, x;
+  PetscInt   n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(X, &n));
+  PetscCall(UseCurrentStream(exec.space));
+  PetscCall(l.Read(xl, exec.space));
+  PetscCall(u.Read(xu, exec.space));
+  PetscCall(x.Write(X, exec.space, true));
+  TesseraCallCXX(project_to_bounds(exec, (int)n, l.data(), u.data(), x.data()));
+  for (VectorView *v : {&l, &u, &x}) PetscCall(v->Restore());
+  PetscCall(PetscObjectStateIncrease((PetscObject)X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProjectToBounds(SNES snes, Vec X)
 {
   PetscFunctionBegin;
-  PetscCall(VecMedian(xl, X, xu, X));
-  PetscCall(PetscObjectStateIncrease((PetscObject)X));
+  PetscCall(ProjectToBounds(Exec(), snes->xl, snes->xu, X));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -99,51 +118,31 @@ void ForgetBounds(SNES snes)
   if (snes->ops->computevariablebounds == BoundsOfDM) snes->ops->computevariablebounds = nullptr;
 }
 
-static bool finite(PetscReal bound) { return bound > PETSC_NINFINITY && bound < PETSC_INFINITY; }
-
-PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
+PetscErrorCode LookAtBounds(const Exec &exec, Vec xl, Vec xu, BoundsReport *report)
 {
-  const PetscScalar *l, *u;
-  // the first that is crossed, that is no number
-  PetscInt           n, start, N, mine[5] = {0, 0, 0, 0, 0}, all[5], firsts[2];
-  PetscReal          values[2][2] = {{0, 0}, {0, 0}}, largest = 0;
-  MPI_Comm           comm = PetscObjectComm((PetscObject)xl);
+  VectorView  l, u;
+  BoundCounts counts;
+  PetscInt    n, start, N, first;
+  PetscReal   ends[2], largest = 0;
+  MPI_Comm    comm = PetscObjectComm((PetscObject)xl);
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(xl, &n));
   PetscCall(VecGetSize(xl, &N));
   PetscCall(VecGetOwnershipRange(xl, &start, nullptr));
-  PetscCall(VecGetArrayRead(xl, &l));
-  PetscCall(VecGetArrayRead(xu, &u));
-  firsts[0] = firsts[1] = N;
-  for (PetscInt i = 0; i < n; ++i)
-    for (PetscReal bound : {l[i], u[i]})
-      if (finite(bound)) largest = PetscMax(largest, PetscAbsReal(bound));
+  PetscCall(UseCurrentStream(exec.space));
+  PetscCall(l.Read(xl, exec.space));
+  PetscCall(u.Read(xu, exec.space));
+  TesseraCallCXX(largest = largest_bound(exec, (int)n, l.data(), u.data(), PETSC_INFINITY));
   PetscCallMPI(MPI_Allreduce(&largest, &report->largest, 1, MPIU_REAL, MPIU_MAX, comm));
   // of zeros; bounds of 1e20 or so may stand for none
   const PetscReal unit = PetscMin(report->largest, 1);
-  for (PetscInt i = 0; i < n; ++i) {
-    const bool      nan  = l[i] != l[i] || u[i] != u[i], ends = finite(l[i]) && finite(u[i]);
-    const PetscReal size = PetscMax(unit, PetscMax(PetscAbsReal(l[i]), PetscAbsReal(u[i])));
-    const bool      rounded = ends && l[i] > u[i] && l[i] - u[i] <= 16 * PETSC_MACHINE_EPSILON * size,
-               crossed = !rounded && (l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY);
-    mine[0] += l[i] > PETSC_NINFINITY;
-    mine[1] += u[i] < PETSC_INFINITY;
-    mine[2] += crossed;
-    mine[3] += nan;
-    mine[4] += rounded;
-    for (int kind : {0, 1}) {
-      if (!(kind ? nan : crossed) || firsts[kind] < N) continue;
-      firsts[kind]    = start + i;
-      values[kind][0] = l[i];
-      values[kind][1] = u[i];
-    }
-  }
-  PetscCall(VecRestoreArrayRead(xl, &l));
-  PetscCall(VecRestoreArrayRead(xu, &u));
+  TesseraCallCXX(counts = count_bounds(exec, (int)n, l.data(), u.data(), PETSC_INFINITY, unit));
+  const PetscInt mine[5] = {counts.lower, counts.upper, counts.crossed, counts.nan, counts.rounded};
+  PetscInt       all[5];
   PetscCallMPI(MPI_Allreduce(mine, all, 5, MPIU_INT, MPI_SUM, comm));
-  const int      kind  = all[3] > 0; // who complains does so of NaN first
-  const PetscInt first = firsts[kind];
+  const int local = all[3] ? counts.first_nan : counts.first_crossed; // who complains does so of NaN first
+  first           = local < INT_MAX ? start + local : N;
   PetscCallMPI(MPI_Allreduce(&first, &report->first, 1, MPIU_INT, MPI_MIN, comm));
   report->lower   = all[0];
   report->upper   = all[1];
@@ -155,11 +154,16 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
     PetscCallMPI(MPI_Comm_rank(comm, &rank));
     PetscCallMPI(MPI_Comm_size(comm, &size));
     int me = first == report->first ? rank : size;
+    if (me == rank) {
+      copy(l.data() + local, exec.space, &ends[0], Space::host, 1);
+      copy(u.data() + local, exec.space, &ends[1], Space::host, 1);
+    }
     PetscCallMPI(MPI_Allreduce(&me, &owner, 1, MPI_INT, MPI_MIN, comm));
-    PetscCallMPI(MPI_Bcast(values[kind], 2, MPIU_REAL, owner, comm));
-    report->xl = values[kind][0];
-    report->xu = values[kind][1];
+    PetscCallMPI(MPI_Bcast(ends, 2, MPIU_REAL, owner, comm));
+    report->xl = ends[0];
+    report->xu = ends[1];
   } else report->first = -1;
+  for (VectorView *v : {&l, &u}) PetscCall(v->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

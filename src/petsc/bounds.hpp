@@ -1,5 +1,6 @@
 // Bounds of a SNES, by every way that PETSc programs give them, and what may be wrong with them.
 #pragma once
+#include "exec/exec.hpp"
 #include "petsc/compat.h"
 #include <petscsnes.h>
 
@@ -15,10 +16,11 @@ PetscErrorCode FitWork(SNES snes);
 // An error where a vector of bounds is distributed otherwise than X. Collective.
 PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu);
 
-// X := the nearest point between the bounds. VecMedian() says that X has changed only on processes that have rows of
-// it, and a norm that PETSc keeps with X would be found anew on these alone, which wait for the others for ever.
-// Collective.
-PetscErrorCode ProjectToBounds(Vec xl, Vec xu, Vec X);
+// X := the nearest point between the bounds. VecMedian() works on the host alone, and says that X has changed only on
+// processes that have rows of it: a norm that PETSc keeps with X would be found anew on these alone, which wait for the
+// others for ever. Collective.
+PetscErrorCode ProjectToBounds(const Exec &exec, Vec xl, Vec xu, Vec X);
+PetscErrorCode ProjectToBounds(SNES snes, Vec X); // on the host, between the bounds of snes
 
 struct BoundsReport {
   PetscInt  lower = 0, upper = 0; // finite ones
@@ -30,7 +32,7 @@ struct BoundsReport {
   PetscReal largest = 0;          // of the finite ones, by absolute value
 };
 // Collective; equal on all processes.
-PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report);
+PetscErrorCode LookAtBounds(const Exec &exec, Vec xl, Vec xu, BoundsReport *report);
 
 // The upper bounds to solve with: xu, where that is nowhere below xl, else a vector that is xl there.
 class UpperBounds {

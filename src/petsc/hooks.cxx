@@ -79,7 +79,7 @@ PetscErrorCode CheckStep(SNES snes, StepCheck when, Vec X0, Vec step, Vec X, boo
   *changed = changed_step || changed_x;
   if (changed_step) PetscCall(VecWAXPY(X, -1, step, X0));
   if (!*changed) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(ProjectToBounds(snes->xl, snes->xu, X));
+  PetscCall(ProjectToBounds(snes, X));
   PetscCall(VecWAXPY(step, -1, X, X0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

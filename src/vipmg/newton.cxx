@@ -284,7 +284,7 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   in_vain_    = {};
   strict_     = false;
   best_.above = 0;
-  PetscCall(ProjectToBounds(XL, XU, X));
+  PetscCall(ProjectToBounds(plan.exec, XL, XU, X));
   PetscCall(SetZeroTolerance(X));
   PetscCall(problem.Function(X, F));
   PetscCall(VecNorm(F, NORM_2, &norm));

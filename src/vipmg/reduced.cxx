@@ -308,7 +308,7 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
     PetscCall(reduced.Correct(Y, !k || changed, last ? exact : loose, iterations));
   }
   PetscCall(VecCopy(reduced.best, Y));
-  PetscCall(ProjectToBounds(problem.XL, problem.XU, Y));
+  PetscCall(ProjectToBounds(Exec(), problem.XL, problem.XU, Y));
   PetscCall(PetscInfo(problem.solver, "Systems of the inactive nodes: natural residual %g after %" PetscInt_FMT
                       " iterations\n", least, *iterations));
   PetscCall(reduced.Destroy());

@@ -177,20 +177,19 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
 PetscErrorCode Newton::JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &here, bool *fmg)
 {
   constexpr double good = 0.1;
-  Vec              zero, step, residual;
-  Point            point;
+  Measure          zero;
+  bool             changed;
 
   PetscFunctionBegin;
-  PetscCall(VecDuplicate(X, &zero));
-  PetscCall(VecDuplicate(X, &step));
-  PetscCall(VecDuplicate(F, &residual));
-  PetscCall(VecSet(zero, 0));
-  PetscCall(ProjectToBounds(XL, XU, zero));
-  PetscCall(VecWAXPY(step, -1, X, zero));
-  PetscCall(MatMultAdd(jacobian_, step, F, residual));
-  PetscCall(LookAt(zero, residual, nullptr, XL, XU, &point));
-  *fmg = !(here.natural < good * good * point.measure.natural);
-  for (Vec *v : {&zero, &step, &residual}) PetscCall(VecDestroy(v));
+  PetscCall(VecSet(base_, 0));
+  PetscCall(ProjectToBounds(plan.exec, XL, XU, base_));
+  PetscCall(Load(X, F, XL, XU, false, &changed));
+  PetscCall(b_.Read(X, plan.exec.space));
+  PetscCall(e_.Read(base_, plan.exec.space));
+  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
+  TesseraCallCXX(zero = linear_->measure());
+  PetscCall(Restore());
+  *fmg = !(here.natural < good * good * zero.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

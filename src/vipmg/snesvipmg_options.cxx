@@ -195,7 +195,7 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   PetscCall(VecGetSize(X, &N));
   // setup has seen those of then, and the program may have given others since
   PetscCall(CheckDistribution(comm, X, xl, xu));
-  PetscCall(LookAtBounds(xl, xu, &b));
+  PetscCall(LookAtBounds(newton.plan.exec, xl, xu, &b));
   newton.options.largest_bound = b.largest;
   const std::string node = b.first >= 0 ? newton.Node(b.first) : "";
   PetscCheck(!b.nan, comm, PETSC_ERR_FP,
