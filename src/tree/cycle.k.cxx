@@ -69,7 +69,7 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
   int        last() const { return (int)h.levels_.size() - 1; }
   int        visits(Cycle cycle, int l) const
   {
-    return l + 1 == last() || (l && h.once_) ? 1 : multigrid::visits(cycle);
+    return l + 1 == last() || l >= h.twice_ ? 1 : multigrid::visits(cycle);
   }
   bool       accelerated(Cycle cycle, int l) const
   {
@@ -166,7 +166,8 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
   };
   if ((!levels_[0].distributed || direct<V>()) && all <= max_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
-      exec_.space, 2 * (numeric_.setups() * levels_.size() + (size_t)top) + once_,
+      exec_.space, (numeric_.setups() * levels_.size() + (size_t)top) * (size_t)(deepest + 1) +
+                     (size_t)std::min(twice_, deepest),
       params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
 }

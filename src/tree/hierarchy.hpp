@@ -18,6 +18,7 @@
 #include "multigrid/exact.hpp"
 #include "multigrid/orthogonal.hpp"
 #include <array>
+#include <climits>
 #include <map>
 #include <string>
 #include <vector>
@@ -391,7 +392,7 @@ public:
   {
     if (l + 1 >= last()) return 1;
     if (params_.cycle == Cycle::k) return params_.inner;
-    if (l && once_) return 1;
+    if (l >= twice_) return 1;
     if (cycle_kind() == Cycle::amli) return levels_[(size_t)l + 1].amli_weight > 0 ? 2 : 1;
     return multigrid::visits(cycle_kind());
   }
@@ -466,7 +467,8 @@ private:
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
   bool                  constants_ = false; // are in its null space
   bool                  amli_      = false; // V-cycles are slow
-  bool                  once_      = false; // of a W-cycle's grids the mesh alone visits the next one twice
+  static constexpr int  deepest    = 3; // where coefficients jump, at most
+  int                   twice_     = INT_MAX; // so many grids of a W-cycle, from the mesh on, visit the next one twice
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this

@@ -332,3 +332,39 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
     EXPECT_EQ(h.refresh(rows, failure), share > 1e-10) << "node 200, of off-diagonal entries " << share;
   }
 }
+
+// Where coefficients jump a W-cycle comes to its last grids eight times: on a device their kernels cost launches.
+TEST(AuxAMG, CyclesOfJumpsVisitSmallGridsSeldom)
+{
+  const int           n = 150;
+  std::vector<int>    i = {0}, j;
+  std::vector<double> a, x, cell((size_t)(n * n));
+  std::mt19937        random(3);
+  for (double &c : cell) c = std::pow(10., (double)(random() % 5000) * 1e-3);
+  for (int p = 0; p < n * n; ++p) {
+    const int px = p % n, py = p / n;
+    x.insert(x.end(), {(double)px, (double)py});
+    std::map<int, double> row;
+    double                sum = 1e-3;
+    const auto couple = [&](bool there, int q) {
+      if (there) sum -= row[q] = -2 / (1 / cell[(size_t)p] + 1 / cell[(size_t)q]);
+    };
+    couple(py > 0, p - n), couple(px > 0, p - 1), couple(px + 1 < n, p + 1), couple(py + 1 < n, p + n);
+    row[p] = sum;
+    for (int k = 0; k < 2; ++k) { // two unknowns per node that nothing couples
+      for (const auto &e : row) j.push_back(2 * e.first + k), a.push_back(e.second);
+      i.push_back((int)j.size());
+    }
+  }
+  const Buffer<int>    row = put(i), column = put(j);
+  const Buffer<double> value = put(a);
+  Params               params;
+  params.bs = 2;
+  Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
+  ASSERT_EQ(h.setup(rows_of(row, column, value, 2), x.data(), {}, {}, false).kind, Failure::none);
+  ASSERT_TRUE(h.filtered());
+  ASSERT_LT(5, (int)h.levels().size());
+  int visits = 1;
+  for (int l = 0; l + 1 < (int)h.levels().size(); ++l) visits *= h.visits(l);
+  EXPECT_EQ(visits, 8);
+}
