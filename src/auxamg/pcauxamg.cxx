@@ -1,7 +1,7 @@
 // PC auxamg: PETSc's face of the multigrid on auxiliary grids.
 #include "auxamg/pcauxamg.hpp"
+#include "petsc/application.hpp"
 #include "petsc/krylov.hpp"
-#include "petsc/shell.hpp"
 #include <algorithm>
 
 using tessera::PC_AuxAMG;
@@ -37,7 +37,6 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
 template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
   PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
-  double     work   = 0;
   bool       linear = true, refused;
   PetscBool  known = PETSC_FALSE, symmetric = PETSC_FALSE;
 
@@ -51,19 +50,14 @@ template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
     PetscCall(MatIsSymmetricKnown(pc->pmat, &known, &symmetric));
   }
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_apply, pc, x, y, 0));
-  PetscCall(tessera::UseCurrentStream(a->exec.space));
-  PetscCall(a->read.Read(x, a->exec.space));
-  PetscCall(a->write.Write(y, a->exec.space));
-  {
-    const tessera::GpuTime time(a->exec.space);
+  PetscCall(tessera::ApplyInSpace(a->exec.space, x, y, a->read, a->write, [&](const double *from, double *to) {
+    double work = 0;
     WithHierarchy(a, [&](auto &h) {
-      h.apply(a->read.data(), a->write.data(), transposed && !(known && symmetric));
+      h.apply(from, to, transposed && !(known && symmetric));
       work = h.work();
     });
-  }
-  PetscCall(a->write.Restore());
-  PetscCall(a->read.Restore());
-  PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
+    return 2 * work;
+  }));
   PetscCall(PetscLogEventEnd(tessera::event_auxamg_apply, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -72,22 +66,18 @@ template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 static bool DeviceFailed(PC_AuxAMG *a)
 {
   bool joined = false;
-  WithHierarchy(a, [&](auto &h) { joined = h.joined(); });
+  WithHierarchy(a, [&](auto &h) { joined = h.peers(); });
   return tessera::device::failed() || (joined && tessera::Peers::lost());
 }
 
-// Meetings of devices that an error of one has stopped begin anew.
 static PetscErrorCode Restore(PC pc)
 {
-  PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
-  bool       joined = false;
+  PC_AuxAMG      *a     = (PC_AuxAMG *)pc->data;
+  tessera::Peers *peers = nullptr;
 
   PetscFunctionBegin;
-  if (a->current) WithHierarchy(a, [&](auto &h) { joined = h.joined(); });
-  if (!joined) PetscFunctionReturn(PETSC_SUCCESS); // on all processes
-  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  WithHierarchy(a, [&](auto &h) { h.restore(); }); // errors are kept
-  PetscCall(together.End(PETSC_SUCCESS, a->exec.space));
+  if (a->current) WithHierarchy(a, [&](auto &h) { peers = h.peers(); });
+  PetscCall(tessera::RestorePeers((PetscObject)pc, peers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -127,23 +117,29 @@ static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// One process whose device fails must not leave the others waiting for its messages.
+// V: Vec or Mat
+template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall((tessera::ApplyWithNullSpace<F>(
+    pc, "PC auxamg", a->null, x, y, [&] { return DeviceFailed(a); },
+    [&](bool) {
+      a->read    = tessera::VectorView();
+      a->write   = tessera::VectorView();
+      a->columns = tessera::Columns();
+    })));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
   if (!a->asked) PetscCall(MakeLinear(pc, "PCApply() without a KSP"));
-  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  Vec                       clean;
-  PetscCall(a->null.Clean(pc, x, &clean));
-  PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, clean, y)));
-  PetscCall(a->null.Remove(y));
-  if (!DeviceFailed(a)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(
-    tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
-  a->read  = tessera::VectorView(); // what was copied to the device is not there
-  a->write = tessera::VectorView();
+  PetscCall((Applied<Apply<transposed>, Vec>(pc, x, y)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,15 +177,7 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
   PetscFunctionBegin;
   PetscCall(Restore(pc)); // KSPMatSolve() makes no PCPreSolve()
   if (!a->asked) PetscCall(MakeLinear(pc, "PCMatApply() without a KSP"));
-  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  Mat                       clean;
-  PetscCall(a->null.Clean(pc, X, &clean));
-  PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, clean, Y)));
-  PetscCall(a->null.Remove(Y));
-  if (!DeviceFailed(a)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(
-    tessera::FailApplication(PetscObjectComm((PetscObject)pc), Y, together.Within(), "PC auxamg", &pc->failedreason));
-  a->columns = tessera::Columns(); // what was copied to the device is not there
+  PetscCall((Applied<MatApply, Mat>(pc, X, Y)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

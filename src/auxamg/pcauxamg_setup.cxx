@@ -239,7 +239,7 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNo
 }
 
 // Errors of all processes, and failures of the method.
-static PetscErrorCode Judge(PC pc, const Failure &failure)
+static PetscErrorCode ReportFailure(PC pc, const Failure &failure)
 {
   PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
   MPI_Comm   comm = PetscObjectComm((PetscObject)pc);
@@ -289,7 +289,7 @@ static PetscErrorCode SetUp(PC pc)
   if (!again_all) PetscCall(Refresh(pc, rows, &failure, &unchanged));
   if (again_all || !unchanged || failure.kind == Failure::rounded) PetscCall(MakeHierarchy(pc, rows, ghosts, &failure));
   PetscCall(a->rows.Restore());
-  PetscCall(Judge(pc, failure));
+  PetscCall(ReportFailure(pc, failure));
   if (!a->ready || a->failed) PetscFunctionReturn(PETSC_SUCCESS);
   a->current = PETSC_TRUE;
   int                      grids = 0;

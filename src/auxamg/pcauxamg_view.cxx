@@ -76,7 +76,7 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
                                      a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
   bool convective = false, joined = false;
-  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { convective = h.convective(), joined = h.joined(); }));
+  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { convective = h.convective(), joined = h.peers(); }));
   PetscCall(tessera::ViewMessages((PetscObject)pc, viewer, info.backend, joined));
   if (convective)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  operators of the grids stabilized: convection prevails\n"));

@@ -1,4 +1,5 @@
 #include "box/dense.hpp"
+#include "box/nodes.hpp"
 #include "exec/dependent.hpp"
 #include "exec/exec.hpp"
 #include "exec/tile.hpp"
@@ -9,13 +10,6 @@
 namespace tessera {
 
 namespace {
-
-template <class T> struct Take {
-  View<T>    b;
-  const int *node;
-  T         *v;
-  HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
-};
 
 // Some rows of the product: a thread takes every 128th four terms of all of them, its part of the right-hand side and
 // of the matrix read at once (one after the other, and through shared memory, took 15 us where n = 961; n^2 values
@@ -348,7 +342,7 @@ template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, co
 #endif
   };
   if (b.q[3] != out.q[3]) return product(Product<T, false>{n_, width_, a_.data(), nullptr, node_.data(), b, out});
-  forall(exec, {0, n_, 0, 1}, Take<T>{b, node_.data(), v_.data()});
+  forall(exec, {0, n_, 0, 1}, TakeNodes<T, T>{b, node_.data(), v_.data()});
   product(Product<T, true>{n_, width_, a_.data(), v_.data(), node_.data(), b, out});
 }
 

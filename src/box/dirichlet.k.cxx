@@ -1,4 +1,5 @@
 #include "box/dirichlet.hpp"
+#include "box/nodes.hpp"
 #include "exec/several.hpp"
 #include <algorithm>
 
@@ -92,13 +93,6 @@ struct BlackKernel {
     x.at(xd, yd) = r.at(xd, yd) * inverse[i];
     r.at(xd, yd) = 0;
   }
-};
-
-struct AddKernel {
-  const double *x;
-  double       *y;
-  ptrdiff_t     sx, sy, tx, ty;
-  HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] += x[X * sx + Y * sy]; }
 };
 
 // Couplings that are sorted by a key: the keys, where the couplings of each begin, their other ends and values.
@@ -203,7 +197,7 @@ void dirichlet_solve_black(const Exec &exec, const Box &own, const DirichletCoup
 
 void dirichlet_add(const Exec &exec, const Box &own, const View<double> &x, const View<double> &y)
 {
-  for (int q = 0; q < 4; ++q) forall(exec, quarter_box(own, q), AddKernel{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
+  for (int q = 0; q < 4; ++q) forall(exec, quarter_box(own, q), AddQuarter{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
 }
 
 } // namespace tessera

@@ -1,7 +1,7 @@
 // Exchange of ghost values between the processes of a grid, and the gathering of a grid on every process.
 #pragma once
 #include "box/grid.hpp"
-#include "exec/peers.hpp"
+#include "exec/direct.hpp"
 #include "exec/staging.hpp"
 
 namespace tessera {
@@ -15,12 +15,9 @@ struct HaloSegment {
   int  peer;
 };
 
-// Messages that a process and one of its neighbours write into each other's memory, two slots each; out_start and
-// in_start: where the message begins in HaloSegment::at, by mask.
-struct HaloPlace {
-  char     *out, *in;
-  ptrdiff_t out_slot, in_slot;
-  int       out_start[16], in_start[16];
+// Where the messages to a neighbour and from it begin in HaloSegment::at, by mask.
+struct HaloStarts {
+  int out[16], in[16];
 };
 
 // A field, or one quarter of it, for an exchange of several at a time.
@@ -61,6 +58,7 @@ private:
   bool                     on_device() const { return space_ == Space::cuda; }
   void                     list();
   void                     reserve(size_t values);
+  std::vector<DirectMessages::From> longest_messages() const;
   Comm                     comm_;
   Space                    space_ = Space::host;
   std::vector<Peer>        peers_;
@@ -73,10 +71,9 @@ private:
   int                      longest_ = 0;
   Buffer<double>           send_device_, recv_device_; // room for the messages of a field, or of several
   Pinned                   send_pinned_, recv_pinned_;
-  std::shared_ptr<Peers>   peers_device_;
-  Meeting                  meeting_;
-  std::vector<HaloPlace>   starts_;
-  Buffer<HaloPlace>        places_;
+  std::unique_ptr<DirectMessages> direct_;
+  std::vector<HaloStarts>  starts_; // of each peer
+  Buffer<HaloStarts>       starts_device_;
 };
 
 // A grid's values from all processes to every process.
@@ -93,15 +90,14 @@ public:
 
 private:
   double             *exchange_directly();
-  MPI_Comm            comm_ = MPI_COMM_SELF;
+  std::vector<DirectMessages::From> parts() const;
+  Comm                comm_;
   int                 rank_ = 0;
   Buffer<double>      local_, global_;
   Staging             local_host_, global_host_;
   std::vector<int>    counts_, displacements_;
-  std::shared_ptr<Peers> peers_device_;
-  Meeting             meeting_;
-  Buffer<double *>       remote_;         // where this process's values go in each one's memory,
-  double             *here_ = nullptr; // and all values come here; two slots
+  std::unique_ptr<DirectMessages> direct_;
+  Buffer<int>         begins_; // of each process's values among all, and the end
 };
 
 } // namespace tessera

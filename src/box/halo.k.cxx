@@ -160,7 +160,7 @@ Gather::Gather(const Grid &grid, Space space) : comm_(grid.comm), rank_(grid.ran
 
 double *Gather::global()
 {
-  if (peers_device_) return exchange_directly();
+  if (direct_) return exchange_directly();
   double *const local  = local_host_.fetch(local_.data(), local_.size()),
          *const global = global_host_.place(global_.data());
   MPI_Allgatherv(local, counts_[rank_], MPI_DOUBLE, global, counts_.data(), displacements_.data(), MPI_DOUBLE, comm_);

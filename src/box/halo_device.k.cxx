@@ -30,9 +30,9 @@ void Halo::list()
   for (const Copy &c : self_)
     own_longest_.push_back(add(own, c.own, nullptr, c.ghost.x0 - c.own.x0, c.ghost.y0 - c.own.y0));
   for (const Peer &p : peers_) {
-    HaloPlace start{};
-    std::copy(out, out + 16, start.out_start);
-    std::copy(in, in + 16, start.in_start);
+    HaloStarts start;
+    std::copy(out, out + 16, start.out);
+    std::copy(in, in + 16, start.in);
     starts_.push_back(start);
     for (const Box &b : p.send) own_longest_.push_back(add(own, b, out, 0, 0));
     for (const Box &b : p.recv) longest_ = std::max(longest_, add(ghost, b, in, 0, 0));
@@ -48,46 +48,22 @@ void Halo::list()
   reserve((size_t)std::max(out[15], in[15]));
 }
 
-static size_t slot_bytes(size_t values) { return (values * sizeof(double) + 63) / 64 * 64; }
-
-size_t Halo::peer_bytes() const
+std::vector<DirectMessages::From> Halo::longest_messages() const
 {
-  size_t n = 64;
-  for (const Peer &p : peers_) n += 64 + 2 * slot_bytes(count_values(mask_all, p.recv));
-  return n;
+  std::vector<DirectMessages::From> from;
+  for (const Peer &p : peers_) from.push_back({p.rank, count_values(mask_all, p.recv) * sizeof(double)});
+  return from;
 }
+
+size_t Halo::peer_bytes() const { return DirectMessages::bytes(longest_messages()); }
 
 void Halo::join(const std::shared_ptr<Peers> &peers)
 {
-  struct Card { // of the place for a neighbour's messages
-    uint64_t flag, message, slot;
-  };
-  const size_t n = peers_.size();
-  if (!n || n > Meeting::max_others) return; // the same for all: join() is asked for where there are few processes
-  std::vector<Card> mine(n), theirs(n);
-  peers_device_   = peers;
-  meeting_        = Meeting();
-  meeting_.others = (int)n;
-  meeting_.count  = (unsigned *)peers->take(64);
-  requests_.resize(std::max(requests_.size(), 2 * n));
-  for (size_t i = 0; i < n; ++i) {
-    const size_t slot = slot_bytes(count_values(mask_all, peers_[i].recv));
-    meeting_.local[i]  = (unsigned *)peers->take(64);
-    starts_[i].in      = peers->take(2 * slot);
-    starts_[i].in_slot = (ptrdiff_t)slot;
-    mine[i]            = {peers->place((char *)meeting_.local[i]), peers->place(starts_[i].in), slot};
-    MPI_Irecv(&theirs[i], sizeof(Card), MPI_BYTE, peers_[i].rank, comm_.tag, comm_, &requests_[i]);
-    MPI_Isend(&mine[i], sizeof(Card), MPI_BYTE, peers_[i].rank, comm_.tag, comm_, &requests_[n + i]);
-  }
-  MPI_Waitall((int)(2 * n), requests_.data(), MPI_STATUSES_IGNORE);
-  for (size_t i = 0; i < n; ++i) {
-    meeting_.remote[i]  = (unsigned *)peers->find(peers_[i].rank, theirs[i].flag);
-    starts_[i].out      = peers->find(peers_[i].rank, theirs[i].message);
-    starts_[i].out_slot = (ptrdiff_t)theirs[i].slot;
-  }
-  places_.resize({n, Space::cuda});
-  device::copy_from_host(places_.data(), starts_.data(), places_.bytes());
-  device::synchronize();
+  // the same for all: join() is asked for where there are few processes
+  if (peers_.empty() || peers_.size() > Meeting::max_others) return;
+  direct_ = std::make_unique<DirectMessages>();
+  direct_->join(peers, comm_, longest_messages());
+  starts_device_ = copy_to(Space::cuda, starts_);
 }
 
 void Halo::reserve(size_t values)
@@ -101,27 +77,37 @@ void Halo::reserve(size_t values)
 
 namespace {
 
+// f(the value number i of a segment j, in a box of nodes of quarter j & 3), if it has so many and the mask has the
+// quarter; own_image(the value, its image in the own process) where that is its ghost.
+template <class T, class Image, class F>
+HD inline void with_value(const View<T> &v, const HaloSegment *segments, int mask, int i, int j, const Image &own_image,
+                          const F &f)
+{
+  const HaloSegment &s = segments[j];
+  const int          q = j & 3;
+  if (i >= s.count || !(mask >> q & 1)) return;
+  const int X = s.X0 + i % s.width, Y = s.Y0 + i / s.width;
+  T        &x = v.q[q][X * v.sx + Y * v.sy];
+  if (s.self) own_image(x, v.q[q][(X + s.dx) * v.sx + (Y + s.dy) * v.sy]);
+  else f(x, s);
+}
+
 // Value i of segment j into a neighbour's memory; or, after the meeting, from this process's own.
 template <class T, bool OUT> struct Direct {
-  View<T>            v;
-  const HaloSegment *segments;
-  const HaloPlace   *places;
-  const unsigned    *meetings;
-  int                mask;
-  HD void            operator()(int i, int j) const
+  View<T>               v;
+  const HaloSegment    *segments;
+  const HaloStarts     *starts;
+  DirectMessages::Slots slots;
+  int                   mask;
+  HD void               operator()(int i, int j) const
   {
-    const HaloSegment &s = segments[j];
-    const int          q = j & 3;
-    if (i >= s.count || !(mask >> q & 1)) return;
-    const int X = s.X0 + i % s.width, Y = s.Y0 + i / s.width;
-    T        &x = v.q[q][X * v.sx + Y * v.sy];
-    if (s.self) {
-      v.q[q][(X + s.dx) * v.sx + (Y + s.dy) * v.sy] = x;
-      return;
-    }
-    const HaloPlace &p = places[s.peer];
-    if (OUT) ((T *)(p.out + (*meetings & 1) * p.out_slot))[s.at[mask] - p.out_start[mask] + i] = x;
-    else x = ((const T *)(p.in + ((*meetings + 1) & 1) * p.in_slot))[s.at[mask] - p.in_start[mask] + i];
+    with_value(
+      v, segments, mask, i, j, [](const T &x, T &ghost) { ghost = x; },
+      [&](T &x, const HaloSegment &s) {
+        const HaloStarts &start = starts[s.peer];
+        if (OUT) slots.template outgoing<T>(s.peer)[s.at[mask] - start.out[mask] + i] = x;
+        else x = slots.template incoming<T>(s.peer)[s.at[mask] - start.in[mask] + i];
+      });
   }
 };
 
@@ -136,20 +122,17 @@ template <class T> struct Transfer {
   Way            way;
   HD void        operator()(int i, int j) const
   {
-    const HaloSegment &s = segments[j];
-    const int      q = j & 3;
-    if (i >= s.count || !(mask >> q & 1)) return;
-    const int X = s.X0 + i % s.width, Y = s.Y0 + i / s.width;
-    T        &x = v.q[q][X * v.sx + Y * v.sy];
-    if (s.self) {
-      T &ghost = v.q[q][(X + s.dx) * v.sx + (Y + s.dy) * v.sy];
-      if (way == Way::pack) ghost = x;
-      else x = (T)(x + ghost);
-      return;
-    }
-    T &m = message[s.at[mask] + i];
-    if (way == Way::pack) m = x;
-    else x = way == Way::put ? m : (T)(x + m);
+    with_value(
+      v, segments, mask, i, j,
+      [&](T &x, T &ghost) {
+        if (way == Way::pack) ghost = x;
+        else x = (T)(x + ghost);
+      },
+      [&](T &x, const HaloSegment &s) {
+        T &m = message[s.at[mask] + i];
+        if (way == Way::pack) m = x;
+        else x = way == Way::put ? m : (T)(x + m);
+      });
   }
 };
 
@@ -159,17 +142,17 @@ template <class T> void Halo::exchange_directly(const View<T> &v, int mask)
 {
   const Exec exec{Space::cuda};
   forall(exec, {0, longest_, 0, 4 * (int)own_longest_.size()},
-         Direct<T, true>{v, own_device_.data(), places_.data(), meeting_.count, mask});
-  forall(exec, {0, 1, 0, 1}, Meet{meeting_});
+         Direct<T, true>{v, own_device_.data(), starts_device_.data(), direct_->slots(), mask});
+  direct_->meet();
   forall(exec, {0, longest_, 0, (int)ghost_device_.size()},
-         Direct<T, false>{v, ghost_device_.data(), places_.data(), meeting_.count, mask});
+         Direct<T, false>{v, ghost_device_.data(), starts_device_.data(), direct_->slots(), mask});
 }
 
 // The same on the device: a kernel packs each field, another one unpacks it. Several ghost nodes may be images of one
 // own node, so sums go box by box. Messages lie field after field, in each peer after peer.
 template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count, bool reverse)
 {
-  if (peers_device_ && count == 1 && !reverse) return exchange_directly(fields->v, fields->mask);
+  if (direct_ && count == 1 && !reverse) return exchange_directly(fields->v, fields->mask);
   const Exec exec{Space::cuda};
   const int  own = (int)own_longest_.size(), selves = (int)self_.size(), ghosts = (int)ghost_device_.size() / 4;
   using Kernel   = Transfer<T>;
@@ -228,60 +211,45 @@ template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count,
 
 namespace {
 
-struct Spread { // value i to process j; the second slot is so many values on
-  const double    *local;
-  double *const   *remote;
-  const unsigned  *meetings;
-  ptrdiff_t        slot;
-  HD void          operator()(int i, int j) const { remote[j][(*meetings & 1) * slot + i] = local[i]; }
-};
-struct Collect {
-  const double   *here;
-  const unsigned *meetings;
-  ptrdiff_t       slot;
-  double         *global;
-  HD void         operator()(int i, int) const { global[i] = here[((*meetings + 1) & 1) * slot + i]; }
+struct Collect { // value i of process r
+  DirectMessages::Slots slots;
+  int                   rank;
+  const int            *begins;
+  const double         *local;
+  double               *global;
+  HD void               operator()(int i, int r) const
+  {
+    if (begins[r] + i >= begins[r + 1]) return;
+    global[begins[r] + i] = r == rank ? local[i] : slots.incoming<double>(r - (r > rank))[i];
+  }
 };
 
 } // namespace
 
-size_t Gather::peer_bytes() const { return (counts_.size() + 1) * 64 + 2 * slot_bytes(global_.size()); }
+std::vector<DirectMessages::From> Gather::parts() const
+{
+  std::vector<size_t> bytes;
+  for (int n : counts_) bytes.push_back((size_t)n * sizeof(double));
+  return from_all_but(rank_, bytes);
+}
+
+size_t Gather::peer_bytes() const { return DirectMessages::bytes(parts()); }
 
 void Gather::join(const std::shared_ptr<Peers> &peers)
 {
-  const int             n = (int)counts_.size();
-  std::vector<uint64_t> mine((size_t)n + 1), theirs(mine.size() * (size_t)n);
-  std::vector<double *> remote((size_t)n);
-  peers_device_   = peers;
-  meeting_        = Meeting();
-  meeting_.others = n - 1;
-  meeting_.count  = (unsigned *)peers->take(64);
-  for (int r = 0, k = 0; r < n; ++r) {
-    char *const flag = peers->take(64);
-    mine[(size_t)r]  = peers->place(flag);
-    if (r != rank_) meeting_.local[k++] = (unsigned *)flag;
-  }
-  here_           = (double *)peers->take(2 * slot_bytes(global_.size()));
-  mine[(size_t)n] = peers->place((char *)here_);
-  MPI_Allgather(mine.data(), n + 1, MPI_UINT64_T, theirs.data(), n + 1, MPI_UINT64_T, comm_);
-  for (int r = 0, k = 0; r < n; ++r) {
-    const uint64_t *const of = &theirs[(size_t)r * mine.size()];
-    remote[(size_t)r]        = (double *)peers->find(r, of[n]) + displacements_[(size_t)rank_];
-    if (r != rank_) meeting_.remote[k++] = (unsigned *)peers->find(r, of[rank_]);
-  }
-  remote_.resize({remote.size(), Space::cuda});
-  device::copy_from_host(remote_.data(), remote.data(), remote_.bytes());
-  device::synchronize();
+  direct_ = std::make_unique<DirectMessages>();
+  direct_->join(peers, comm_, parts());
+  std::vector<int> begins = displacements_;
+  begins.push_back(begins.back() + counts_.back());
+  begins_ = copy_to(Space::cuda, begins);
 }
 
 double *Gather::exchange_directly()
 {
-  const Exec      exec{Space::cuda};
-  const ptrdiff_t slot = (ptrdiff_t)(slot_bytes(global_.size()) / sizeof(double));
-  forall(exec, {0, counts_[(size_t)rank_], 0, (int)counts_.size()},
-         Spread{local_.data(), remote_.data(), meeting_.count, slot});
-  forall(exec, {0, 1, 0, 1}, Meet{meeting_});
-  forall(exec, {0, (int)global_.size() - 1, 0, 1}, Collect{here_, meeting_.count, slot, global_.data()});
+  direct_->post_to_all(local_.data(), counts_[(size_t)rank_]);
+  direct_->meet();
+  forall({Space::cuda}, {0, *std::max_element(counts_.begin(), counts_.end()), 0, (int)counts_.size()},
+         Collect{direct_->slots(), rank_, begins_.data(), local_.data(), global_.data()});
   return global_.data();
 }
 

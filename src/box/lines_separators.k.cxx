@@ -224,14 +224,14 @@ template <class T> void LineSolver<T>::factor_separators(const double *all, doub
     const double *w = all + (size_t)4 * count_ * r;
     const int     s = number_[(size_t)r], left = next > 0 ? next - 1 : cyclic_ ? separators_ - 1 : -1;
     for (int j = 0; j < count_; ++j) {
-      if (left >= 0) reduced(0, left)[j] += w[4 * j];
+      if (left >= 0) reduced(on_diagonal, left)[j] += w[4 * j];
       if (s < 0) continue;
-      reduced(0, s)[j] += w[4 * j + 3] + w[4 * j + 1];
+      reduced(on_diagonal, s)[j] += w[4 * j + 3] + w[4 * j + 1];
       diagonal[(size_t)s * count_ + j] = w[4 * j + 3];
       if (left < 0) continue;
-      if (left == s) reduced(0, s)[j] += 2 * w[4 * j + 2]; // one separator: both ends meet in it
-      else if (left == s - 1) reduced(1, left)[j] += w[4 * j + 2];
-      else reduced(separators_ == 2 ? 1 : 2, 0)[j] += w[4 * j + 2]; // s = 0, left is the last
+      if (left == s) reduced(on_diagonal, s)[j] += 2 * w[4 * j + 2]; // one separator: both ends meet in it
+      else if (left == s - 1) reduced(to_next, left)[j] += w[4 * j + 2];
+      else reduced(separators_ == 2 ? to_next : to_last, 0)[j] += w[4 * j + 2]; // s = 0, left is the last
     }
     if (s >= 0) ++next;
   }
@@ -243,7 +243,7 @@ template <class T> void LineSolver<T>::factor_reduced(const double *diagonal, do
 {
   const int last = separators_ - 1;
   for (int s = 0; s <= last; ++s) {
-    double *d = reduced(0, s), *e = reduced(1, s), *c = reduced(2, s);
+    double *d = reduced(on_diagonal, s), *e = reduced(to_next, s), *c = reduced(to_last, s);
     for (int j = 0; j < count_; ++j) {
       d[j] = inverse_pivot(diagonal[(size_t)s * count_ + j], d[j], tiny);
       if (s + 1 == last) { // the next one is the last one
@@ -251,10 +251,10 @@ template <class T> void LineSolver<T>::factor_reduced(const double *diagonal, do
         c[j] = 0;
       }
       if (s == last) continue;
-      reduced(0, s + 1)[j] -= e[j] * e[j] * d[j];
+      reduced(on_diagonal, s + 1)[j] -= e[j] * e[j] * d[j];
       if (s + 1 < last) {
-        reduced(2, s + 1)[j] -= e[j] * c[j] * d[j];
-        reduced(0, last)[j] -= c[j] * c[j] * d[j];
+        reduced(to_last, s + 1)[j] -= e[j] * c[j] * d[j];
+        reduced(on_diagonal, last)[j] -= c[j] * c[j] * d[j];
       }
     }
   }
@@ -301,17 +301,18 @@ void LineSolver<T>::join(const Exec &exec, const StencilView<T> &A, int parity, 
   const int end = separators_ - 1;
   for (int s = 0; s < end; ++s)
     for (int k = 0; k < lines; ++k) {
-      const double w = reduced(0, s)[start + 2 * k] * v[(size_t)s * lines + k];
-      v[(size_t)(s + 1) * lines + k] -= reduced(1, s)[start + 2 * k] * w;
-      v[(size_t)end * lines + k] -= reduced(2, s)[start + 2 * k] * w;
+      const double w = reduced(on_diagonal, s)[start + 2 * k] * v[(size_t)s * lines + k];
+      v[(size_t)(s + 1) * lines + k] -= reduced(to_next, s)[start + 2 * k] * w;
+      v[(size_t)end * lines + k] -= reduced(to_last, s)[start + 2 * k] * w;
     }
   for (int s = end; s >= 0; --s)
     for (int k = 0; k < lines; ++k) {
       const int j = start + 2 * k;
       double   &w = v[(size_t)s * lines + k];
       if (s < end)
-        w -= reduced(1, s)[j] * v[(size_t)(s + 1) * lines + k] + reduced(2, s)[j] * v[(size_t)end * lines + k];
-      w *= reduced(0, s)[j];
+        w -= reduced(to_next, s)[j] * v[(size_t)(s + 1) * lines + k] +
+             reduced(to_last, s)[j] * v[(size_t)end * lines + k];
+      w *= reduced(on_diagonal, s)[j];
     }
   const int on_left = mine_ > 0 ? mine_ - 1 : end;
   for (int k = 0; k < lines; ++k) {

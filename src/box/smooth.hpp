@@ -87,9 +87,12 @@ public:
 
 private:
   void          place(const Grid &grid, Lines direction, Space space);
-  double       *reduced(int kind, int separator)
+  // Entries of the system of the separators: on its diagonal, for the next separator, for the last one of a line that
+  // closes.
+  enum ReducedEntry { on_diagonal, to_next, to_last };
+  double       *reduced(ReducedEntry entry, int separator)
   {
-    return reduced_.data() + ((size_t)kind * separators_ + separator) * count_;
+    return reduced_.data() + ((size_t)entry * separators_ + separator) * count_;
   }
   void          factor_on_host(const Exec &exec, const StencilView<double> &A, double tiny);
   void          setup_separators(const Exec &exec, const StencilView<double> &A, double tiny);

@@ -187,7 +187,7 @@ void batch(const Exec &exec, int count, int n, const double *a, const double *q,
            const double *upper, double rtol, int sweeps, double *x, double *residual)
 {
   const size_t vectors = (size_t)(3 * n + 2) * sizeof(double), all = vectors + (size_t)n * (size_t)n * sizeof(double);
-  const bool   inside  = exec.space == Space::cuda && all <= device::block_scratch();
+  const bool   inside  = all <= device::block_scratch(exec.space);
   const int    threads = n < 256 ? (n + 31) / 32 * 32 : 256;
 #ifdef __CUDACC__
   const Batch p{a, q, lower, upper, x, residual, rtol, n, sweeps, inside};

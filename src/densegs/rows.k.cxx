@@ -103,7 +103,8 @@ template <class T> struct RowProduct {
   int           row;
   HD double     operator()(int j, int) const { return a(row, j) * x[j]; }
 };
-struct RowStep {
+// An unknown by the sum of its row.
+struct Step {
   Unknown       u;
   const double *sum;
   double       *change;
@@ -125,13 +126,6 @@ template <class T> struct Behind { // sums over what comes after a row in the or
       if (position[j] >= position[i]) s += a(i, j) * x[j];
     sum[i] = s;
   }
-};
-struct ColumnStep {
-  Unknown       u;
-  const double *sum;
-  double       *change;
-  int           i;
-  HD void       operator()(int, int) const { *change += u.step(i, u.q[i] + sum[i]); }
 };
 template <class T> struct ColumnPush {
   Entries<T>    a;
@@ -197,9 +191,9 @@ template <class T> int launches(Plan &plan, const T *values, const Request &r)
     for (int i : order)
       if (rows) {
         forall_sum(e, Box{0, m.n, 0, 1}, RowProduct<T>{a, r.x, i}, sum, false);
-        forall(e, one, RowStep{u, sum, change, i});
+        forall(e, one, Step{u, sum, change, i});
       } else {
-        forall(e, one, ColumnStep{u, plan.before.data(), change, i});
+        forall(e, one, Step{u, plan.before.data() + i, change, i});
         forall(e, all, ColumnPush<T>{a, r.x, plan.position.data(), plan.before.data(), i});
       }
     if (!r.change && r.tolerance < 0) continue;

@@ -1,5 +1,6 @@
 // The plan of the sweeps: memory, the matrix in panels, and what runs where.
 #include "densegs/densegs.hpp"
+#include "exec/strategy.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -79,6 +80,38 @@ Check check_host(const double *a, int n, ptrdiff_t lda)
   return c;
 }
 
+namespace {
+
+// What the two spaces do each in their own way.
+struct Ways {
+  int rows; // of a panel where rows are swept one by one
+  void (*fill)(Plan &plan, const double *a, ptrdiff_t lda, Space where);
+  int (*sweep)(Plan &plan, const Request &r);
+  void (*residual)(Plan &plan, const double *q, const double *x, double *w);
+};
+
+void fill_from(Plan &plan, const double *a, ptrdiff_t lda, Space where)
+{
+  if (where == Space::cuda) return fill_device(plan, a, lda);
+  const size_t   n = (size_t)plan.panels.n;
+  Buffer<double> copy(Extent{n ? (n - 1) * (size_t)lda + n : 0, Space::cuda}); // the last column ends with its last row
+  device::copy_from_host(copy.data(), a, copy.bytes());
+  fill_device(plan, copy.data(), lda);
+  device::synchronize(); // before the copy goes
+}
+
+Ways on_host()
+{
+  return {1, [](Plan &plan, const double *a, ptrdiff_t lda, Space) { fill_host(plan, a, lda); },
+          [](Plan &plan, const Request &r) { return sweep_host(plan, r); },
+          [](Plan &plan, const double *q, const double *x, double *w) { residual_host(plan, q, x, w); }};
+}
+Ways on_device() { return {height, fill_from, sweep_device, residual_device}; }
+
+const Ways &ways(const Plan &plan) { return column_of<on_host, on_device>(plan.exec.space); }
+
+} // namespace
+
 void create(Plan &plan, int n, const Params &params)
 {
   Panels     &m     = plan.panels;
@@ -86,7 +119,7 @@ void create(Plan &plan, int n, const Params &params)
   plan.params = params;
   m.n         = n;
   m.stride    = (n + height - 1) / height * height;
-  m.rows      = params.strategy == Strategy::row && space == Space::host ? 1 : height;
+  m.rows      = params.strategy == Strategy::row ? ways(plan).rows : height;
   m.count     = m.rows == 1 ? n : m.stride / height;
   const Extent matrix{(size_t)m.count * m.rows * m.stride, space}, vector{(size_t)m.stride, space};
   m.a.resize(params.single ? Extent{0, space} : matrix);
@@ -97,13 +130,7 @@ void create(Plan &plan, int n, const Params &params)
 
 void fill(Plan &plan, const double *a, ptrdiff_t lda, Space where)
 {
-  if (plan.exec.space == Space::host) return fill_host(plan, a, lda);
-  if (where == Space::cuda) return fill_device(plan, a, lda);
-  const size_t   n = (size_t)plan.panels.n;
-  Buffer<double> copy(Extent{n ? (n - 1) * (size_t)lda + n : 0, Space::cuda}); // the last column ends with its last row
-  device::copy_from_host(copy.data(), a, copy.bytes());
-  fill_device(plan, copy.data(), lda);
-  device::synchronize(); // before the copy goes
+  ways(plan).fill(plan, a, lda, where);
 }
 
 Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where)
@@ -114,12 +141,12 @@ Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where)
 int sweep(Plan &plan, const Request &r)
 {
   if (!plan.panels.n || r.sweeps <= 0) return 0;
-  return plan.exec.space == Space::host ? sweep_host(plan, r) : sweep_device(plan, r);
+  return ways(plan).sweep(plan, r);
 }
 
 void residual(Plan &plan, const double *q, const double *x, double *w)
 {
-  plan.exec.space == Space::host ? residual_host(plan, q, x, w) : residual_device(plan, q, x, w);
+  ways(plan).residual(plan, q, x, w);
 }
 
 void store(Plan &plan, double *to)

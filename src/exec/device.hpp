@@ -59,6 +59,8 @@ void       *stream();                   // cudaStream_t of everything that follo
 void        set_stream(void *stream);   // waits for the one before; DeviceError if a kernel failed there
 void        go_back_to(void *stream);   // from one that only records: nothing to wait for, and no error
 size_t      block_scratch();            // bytes of scratch that a block of threads can have
+// the same where kernels run in that space: a block of the host has none that is faster than other memory
+inline size_t block_scratch(Space space) { return space == Space::cuda ? block_scratch() : 0; }
 double     *scratch(size_t n);          // n doubles of device memory that lie there until the next call with a larger n
 double     *result();                   // one more: the place of a sum for the host
 

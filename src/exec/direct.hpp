@@ -31,12 +31,16 @@ public:
   explicit operator bool() const { return peers_ != nullptr; }
   const Slots &slots() const { return slots_; }
   void         meet() const;
+  template <class T> void post_to_all(const T *v, int n) const; // the same message to everybody
 
 private:
   std::shared_ptr<Peers> peers_;
   Meeting                meeting_;
   Slots                  slots_ = {};
 };
+
+// Messages from all processes to all: those of process r, of so many bytes, are number r, or r - 1 beyond the own one.
+std::vector<DirectMessages::From> from_all_but(int rank, const std::vector<size_t> &bytes);
 
 // Sums of vectors over all processes, the same bits on each.
 class DirectSum {
@@ -47,10 +51,9 @@ public:
   template <class T> void sum(T *v, int n) const; // on the device
 
 private:
-  static std::vector<DirectMessages::From> from_all(int processes, int rank, size_t longest);
   DirectMessages messages_;
   size_t         longest_ = 0;
-  int            rank_ = 0, others_ = 0;
+  int            rank_ = 0, processes_ = 0;
 };
 
 } // namespace tessera

@@ -59,45 +59,50 @@ template <class T> struct PostToAll {
 };
 template <class T> struct SumOfAll { // in the order of the processes
   DirectMessages::Slots slots;
-  int                   others, rank;
+  int                   processes, rank;
   T                    *v;
   HD void               operator()(int p) const
   {
     T sum = 0;
-    for (int r = 0; r <= others; ++r) sum += r == rank ? v[p] : slots.incoming<T>(r - (r > rank))[p];
+    for (int r = 0; r < processes; ++r) sum += r == rank ? v[p] : slots.incoming<T>(r - (r > rank))[p];
     v[p] = sum;
   }
 };
 
 } // namespace
 
-std::vector<DirectMessages::From> DirectSum::from_all(int processes, int rank, size_t longest)
+template <class T> void DirectMessages::post_to_all(const T *v, int n) const
+{
+  for_each_on_device({Space::cuda}, n, PostToAll<T>{slots_, meeting_.others, v});
+}
+template void DirectMessages::post_to_all(const double *, int) const;
+
+std::vector<DirectMessages::From> from_all_but(int rank, const std::vector<size_t> &bytes)
 {
   std::vector<DirectMessages::From> from;
-  for (int r = 0; r < processes; ++r)
-    if (r != rank) from.push_back({r, longest});
+  for (int r = 0; r < (int)bytes.size(); ++r)
+    if (r != rank) from.push_back({r, bytes[(size_t)r]});
   return from;
 }
 
 size_t DirectSum::bytes(int processes, size_t longest)
 {
-  return DirectMessages::bytes(from_all(processes, 0, longest));
+  return DirectMessages::bytes(from_all_but(0, std::vector<size_t>((size_t)processes, longest)));
 }
 
 void DirectSum::join(const std::shared_ptr<Peers> &peers, const Comm &comm, size_t longest)
 {
   MPI_Comm_rank(comm, &rank_);
-  MPI_Comm_size(comm, &others_);
-  messages_.join(peers, comm, from_all(others_--, rank_, longest));
+  MPI_Comm_size(comm, &processes_);
+  messages_.join(peers, comm, from_all_but(rank_, std::vector<size_t>((size_t)processes_, longest)));
   longest_ = longest;
 }
 
 template <class T> void DirectSum::sum(T *v, int n) const
 {
-  const Exec exec{Space::cuda};
-  for_each_on_device(exec, n, PostToAll<T>{messages_.slots(), others_, v});
+  messages_.post_to_all(v, n);
   messages_.meet();
-  for_each_on_device(exec, n, SumOfAll<T>{messages_.slots(), others_, rank_, v});
+  for_each_on_device({Space::cuda}, n, SumOfAll<T>{messages_.slots(), processes_, rank_, v});
 }
 template void DirectSum::sum(double *, int) const;
 template void DirectSum::sum(float *, int) const;

@@ -18,7 +18,8 @@ HD inline uint64_t mix(uint64_t key)
 // What splitmix64 adds to its state before each number: it sets small keys apart.
 constexpr uint64_t golden_ratio = 0x9e3779b97f4a7c15ULL;
 
-// A number in [-1, 1]
-HD inline double scattered(uint64_t key) { return (double)(mix(key) >> 11) / (double)(1ULL << 52) - 1; }
+// Random bits as a number in [-1, 1]; and such a number for a key.
+HD inline double in_interval(uint64_t bits) { return (double)(bits >> 11) / (double)(1ULL << 52) - 1; }
+HD inline double scattered(uint64_t key) { return in_interval(mix(key)); }
 
 } // namespace tessera

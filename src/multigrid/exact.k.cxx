@@ -146,7 +146,7 @@ template <class T> bool ExactSolver<T>::invert_rows(const Exec &exec, const int 
                                                     int bs, double *norm2)
 {
   const size_t order = (size_t)nodes * (size_t)bs;
-  if (exec.space != Space::cuda || !order || SweepLast<T>::bytes(order) > device::block_scratch()) return false;
+  if (!order || SweepLast<T>::bytes(order) > device::block_scratch(exec.space)) return false;
   if (inverse.size() != order * order) inverse.resize(Extent{order * order, exec.space});
   forall_blocks(exec, 1, SweepLast<T>::threads, SweepLast<T>::bytes(order),
                 SweepLast<T>{i, j, a, nodes, bs, inverse.data(), norm2});

@@ -202,17 +202,30 @@ static PetscErrorCode HasGaps(Mat A, bool *gaps)
 }
 #endif
 
-PetscErrorCode LocalRows::Get(Block &block, Space space)
+PetscErrorCode LocalRows::GetOnHost(Block &block)
 {
-  PetscInt     rows;
-  PetscBool    done = PETSC_FALSE;
+  PetscInt  rows;
+  PetscBool done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(block.A, 0, PETSC_FALSE, PETSC_FALSE, &rows, &block.i, &block.j, &done));
+  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "The rows of this kind of AIJ matrix are not to be had");
+  PetscCall(MatSeqAIJGetArrayRead(block.A, &block.a));
+  block.host = true;
+  block.got  = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The matrix's own arrays where they lie there, else copies.
+PetscErrorCode LocalRows::GetOnDevice(Block &block)
+{
   bool         gaps = false, hides;
   PetscMemType where;
   PetscScalar *a;
 
   PetscFunctionBegin;
   PetscCall(HidesRows(block.A, &hides));
-  if (space == Space::cuda && !hides) {
+  if (!hides) {
     PetscCall(MatSeqAIJGetCSRAndMemType(block.A, &block.i, &block.j, &a, &where));
 #if !COMPAT_CUSPARSE_ROWS
     if (!PetscMemTypeHost(where)) PetscCall(HasGaps(block.A, &gaps)); // then rows and values come from the host
@@ -229,11 +242,18 @@ PetscErrorCode LocalRows::Get(Block &block, Space space)
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  PetscCall(MatGetRowIJ(block.A, 0, PETSC_FALSE, PETSC_FALSE, &rows, &block.i, &block.j, &done));
-  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "The rows of this kind of AIJ matrix are not to be had");
-  PetscCall(MatSeqAIJGetArrayRead(block.A, &block.a));
-  block.host = true;
-  block.got  = true;
+  PetscCall(GetOnHost(block));
+  const PetscInt                   entries = block.i[n];
+  const device::OutsideReservation apart; // until Restore()
+  TesseraCallCXX(block.rows.resize_unset(Extent{(size_t)n + 1, Space::cuda}),
+                 block.columns.resize_unset(Extent{(size_t)entries, Space::cuda}),
+                 block.values.resize_unset(Extent{(size_t)entries, Space::cuda}));
+  PetscCall(PetscLogCpuToGpu((PetscLogDouble)(block.rows.bytes() + block.columns.bytes() + block.values.bytes())));
+  TesseraCallCXX(device::copy_from_host(block.rows.data(), block.i, block.rows.bytes()));
+  if (entries)
+    TesseraCallCXX(device::copy_from_host(block.columns.data(), block.j, block.columns.bytes()),
+                   device::copy_from_host(block.values.data(), block.a, block.values.bytes()));
+  TesseraCallCXX(device::synchronize());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -272,21 +292,8 @@ PetscErrorCode LocalRows::Get(Mat A, Space space, const char *who)
   PetscCall(MatGetLocalSize(A, &n, nullptr));
   for (Block *block : {&own_, &other_}) {
     if (!block->A) continue;
-    PetscCall(Get(*block, space));
-    if (space == Space::cuda && block->host) {
-      const PetscInt      entries = block->i[n];
-      const device::OutsideReservation apart; // until Restore()
-      TesseraCallCXX(block->rows.resize_unset(Extent{(size_t)n + 1, space}),
-                     block->columns.resize_unset(Extent{(size_t)entries, space}),
-                     block->values.resize_unset(Extent{(size_t)entries, space}));
-      PetscCall(
-        PetscLogCpuToGpu((PetscLogDouble)(block->rows.bytes() + block->columns.bytes() + block->values.bytes())));
-      TesseraCallCXX(device::copy_from_host(block->rows.data(), block->i, block->rows.bytes()));
-      if (entries)
-        TesseraCallCXX(device::copy_from_host(block->columns.data(), block->j, block->columns.bytes()),
-                       device::copy_from_host(block->values.data(), block->a, block->values.bytes()));
-      TesseraCallCXX(device::synchronize());
-    }
+    if (space == Space::host) PetscCall(GetOnHost(*block));
+    else PetscCall(GetOnDevice(*block));
   }
   const auto rows = [](const Block &b) { return (const Index *)(b.rows.size() ? b.rows.data() : b.i); };
   const auto cols = [](const Block &b) { return (const Index *)(b.rows.size() ? b.columns.data() : b.j); };

@@ -40,7 +40,8 @@ private:
     Buffer<PetscInt> rows, columns;
     Buffer<double>   values;
   };
-  PetscErrorCode Get(Block &block, Space space);
+  PetscErrorCode GetOnHost(Block &block);
+  PetscErrorCode GetOnDevice(Block &block);
   PetscErrorCode Restore(Block &block);
   Block own_, other_;
   Mat   converted_ = nullptr;

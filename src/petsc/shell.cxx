@@ -1,5 +1,6 @@
 #include "petsc/shell.hpp"
 #include "exec/buffer.hpp"
+#include "exec/peers.hpp"
 #include <cstdio>
 #include <cstdlib>
 #ifdef _OPENMP
@@ -74,6 +75,16 @@ PetscErrorCode FailSetUp(PC pc, const char *who, const char *failure, PCFailedRe
              reason == PC_FACTOR_OTHER ? PETSC_ERR_FP : PETSC_ERR_MAT_LU_ZRPVT, "%s: %s", who, failure);
   PetscCall(PetscInfo(pc, "%s\n", failure));
   pc->failedreason = reason;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode RestorePeers(PetscObject solver, Peers *peers)
+{
+  PetscFunctionBegin;
+  if (!peers) PetscFunctionReturn(PETSC_SUCCESS);
+  CollectiveErrors together(PetscObjectComm(solver));
+  peers->restore(PetscObjectComm(solver)); // errors are kept
+  PetscCall(together.End(PETSC_SUCCESS, Space::cuda));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

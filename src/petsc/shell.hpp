@@ -6,6 +6,8 @@
 
 namespace tessera {
 
+class Peers; // exec/peers.hpp
+
 // An error on all processes where one of them cannot have so many bytes of the host's memory, which it is about to
 // take; the message says how many are free. `who` begins it. Collective.
 PetscErrorCode CheckHostMemory(PetscObject solver, const char *who, size_t bytes);
@@ -63,6 +65,10 @@ template <class Data> PetscErrorCode WhySetUpFailed(PC pc, const char *failure[]
   *failure = data->failed ? data->failure : nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// Before a solve: what devices that write into each other's memory meet with is put in order, as an error of one of
+// them may have stopped the others. peers: nullptr where they do not, on all processes. Collective.
+PetscErrorCode RestorePeers(PetscObject solver, Peers *peers);
 
 // How messages between devices go; nothing on the host or on one process.
 PetscErrorCode ViewMessages(PetscObject solver, PetscViewer viewer, TesseraBackend backend, bool directly);

@@ -21,33 +21,36 @@ PetscErrorCode VectorView::Copy(PetscMemType where, bool read)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode VectorView::Read(Vec v, Space space)
+PetscErrorCode VectorView::Open(Vec v, Space space, bool read)
 {
   PetscMemType where = PETSC_MEMTYPE_HOST;
 
   PetscFunctionBegin;
-  write_ = false;
   typed_ = space == Space::cuda;
-  if (typed_) PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&array_, &where));
-  else PetscCall(VecGetArrayRead(v, (const PetscScalar **)&array_));
+  if (typed_ && !write_) PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&array_, &where));
+  else if (typed_ && read) PetscCall(VecGetArrayAndMemType(v, &array_, &where));
+  else if (typed_) PetscCall(VecGetArrayWriteAndMemType(v, &array_, &where));
+  else if (!write_) PetscCall(VecGetArrayRead(v, (const PetscScalar **)&array_));
+  else if (read) PetscCall(VecGetArray(v, &array_));
+  else PetscCall(VecGetArrayWrite(v, &array_));
   v_ = v;
-  PetscCall(Copy(where, true));
+  PetscCall(Copy(where, read));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode VectorView::Read(Vec v, Space space)
+{
+  PetscFunctionBegin;
+  write_ = false;
+  PetscCall(Open(v, space, true));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode VectorView::Write(Vec v, Space space, bool read)
 {
-  PetscMemType where = PETSC_MEMTYPE_HOST;
-
   PetscFunctionBegin;
   write_ = true;
-  typed_ = space == Space::cuda;
-  if (typed_ && read) PetscCall(VecGetArrayAndMemType(v, &array_, &where));
-  else if (typed_) PetscCall(VecGetArrayWriteAndMemType(v, &array_, &where));
-  else if (read) PetscCall(VecGetArray(v, &array_));
-  else PetscCall(VecGetArrayWrite(v, &array_));
-  v_ = v;
-  PetscCall(Copy(where, read));
+  PetscCall(Open(v, space, read));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

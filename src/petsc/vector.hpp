@@ -17,6 +17,7 @@ public:
   size_t         bytes() const { return copy_.bytes(); }
 
 private:
+  PetscErrorCode Open(Vec v, Space space, bool read);
   PetscErrorCode Copy(PetscMemType where, bool read);
   PetscErrorCode CopyBack();
   Vec            v_ = nullptr;

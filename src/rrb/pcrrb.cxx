@@ -1,6 +1,6 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation. Its setup is in pcrrb_setup.cxx.
 #include "rrb/pcrrb.hpp"
-#include "petsc/shell.hpp"
+#include "petsc/application.hpp"
 #include <new>
 
 using tessera::PC_RRB;
@@ -169,23 +169,18 @@ static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
 // V: Vec or Mat
 template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 {
-  tessera::NullSpace &null = ((PC_RRB *)pc->data)->null;
-  V                   clean;
+  PC_RRB *const r = (PC_RRB *)pc->data;
 
   PetscFunctionBegin;
-  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-  PetscCall(null.Clean(pc, x, &clean));
-  PetscCall((tessera::NoThrow<F, PC, V, V>(pc, clean, y)));
-  PetscCall(null.Remove(y));
-  // another process has failed
-  PC_RRB *const r      = (PC_RRB *)pc->data;
-  const bool    joined = r->three ? r->three->solver && r->three->solver->joined() : r->plan.total != nullptr;
-  const bool    failed = tessera::device::failed(), lost = joined && tessera::Peers::lost();
-  if (!failed && !lost) PetscFunctionReturn(PETSC_SUCCESS);
-  // within KSP rrb
-  PetscCall(
-    tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC rrb", &pc->failedreason));
-  if (failed && !together.Within()) r->matrix.ForgetCopies();
+  PetscCall((tessera::ApplyWithNullSpace<F>(
+    pc, "PC rrb", r->null, x, y,
+    [&] {
+      const bool joined = r->three ? r->three->solver && r->three->solver->peers() : r->plan.total != nullptr;
+      return tessera::device::failed() || (joined && tessera::Peers::lost());
+    },
+    [&](bool here) {
+      if (here) r->matrix.ForgetCopies();
+    })));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

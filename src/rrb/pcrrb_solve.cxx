@@ -1,6 +1,7 @@
 // What PC rrb looks at before and after a solve.
 #include "box/tuning.hpp"
 #include "petsc/krylov.hpp"
+#include "petsc/shell.hpp"
 #include "rrb/multigrid/choice.hpp"
 #include "rrb/pcrrb.hpp"
 #include "rrb/pcrrb_three.hpp"
@@ -32,12 +33,8 @@ static PetscErrorCode LookAtKSP(PC pc, KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(CompatUserPreSolve(pc, ksp)); // first: it may change the matrix
-  if (r->current && (r->three ? r->three->solver->joined() : r->plan.peers != nullptr)) {
-    tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
-    if (r->three) r->three->solver->restore(); // errors are kept
-    else r->plan.peers->restore(PetscObjectComm((PetscObject)pc));
-    PetscCall(together.End(PETSC_SUCCESS, r->three ? r->three->exec.space : r->plan.exec.space));
-  }
+  if (r->current)
+    PetscCall(tessera::RestorePeers((PetscObject)pc, r->three ? r->three->solver->peers() : r->plan.peers.get()));
   PetscCall(KSPGetType(ksp, &type));
   if (!r->linear && !tessera::StandsRounding(type)) {
     r->linear = PETSC_TRUE;

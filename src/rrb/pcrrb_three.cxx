@@ -3,8 +3,8 @@
 #include "box/cube.hpp"
 #include "box/tuning.hpp"
 #include "exec/idle.hpp"
+#include "petsc/application.hpp"
 #include "petsc/krylov.hpp"
-#include "petsc/shell.hpp"
 #include <petscdmda.h>
 
 namespace tessera {
@@ -194,7 +194,7 @@ static PetscErrorCode Complain(PC pc)
 }
 
 // What the setup says of the matrix. *retry: it wants double precision.
-static PetscErrorCode Judge(PC pc, const rrb::three::Failure &failure, bool *retry)
+static PetscErrorCode ReportFailure(PC pc, const rrb::three::Failure &failure, bool *retry)
 {
   PC_RRB        *r    = (PC_RRB *)pc->data;
   const RRBThree &t   = *r->three;
@@ -249,7 +249,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
   if (anew) PetscCall(MakeThree(pc));
   RRBThree &t = *r->three;
-  if (!anew) TesseraCallCXX(t.solver->restore());
+  if (!anew && t.solver->peers()) TesseraCallCXX(t.solver->peers()->restore(PetscObjectComm((PetscObject)pc)));
   if (anew) t.planes = Buffer<double>(); // what another grid has left
   PetscCall(UseCurrentStream(t.exec.space));
   PetscCall(PetscLogEventBegin(event_rrb_read, pc, 0, 0, 0));
@@ -274,7 +274,7 @@ static PetscErrorCode SetUp(PC pc)
   t.free = Buffer<uint8_t>();
   PetscCall(PetscLogEventEnd(event_rrb_factor, pc, 0, 0, 0));
   bool retry;
-  PetscCall(Judge(pc, failure, &retry));
+  PetscCall(ReportFailure(pc, failure, &retry));
   if (retry) PetscCall(SetUp(pc));
   if (retry || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   r->report           = OperatorReport();
@@ -314,19 +314,13 @@ PetscErrorCode ApplyThree(PC pc, Vec x, Vec y)
   PetscCall(RefuseApplication(pc, "PC rrb", r->ready, r->failed, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(event_rrb_sweep, pc, x, y, 0));
-  PetscCall(UseCurrentStream(t.exec.space));
   Vec from = x, to = y;
   if (t.matrix.moved()) PetscCall(t.matrix.Bring(x, &from, &to));
-  PetscCall(t.x.Read(from, t.exec.space));
-  PetscCall(t.y.Write(to, t.exec.space));
-  {
-    const GpuTime time(t.exec.space);
-    t.solver->apply(t.x.data(), t.y.data());
-  }
-  PetscCall(t.y.Restore());
-  PetscCall(t.x.Restore());
+  PetscCall(ApplyInSpace(t.exec.space, from, to, t.x, t.y, [&](const double *r, double *z) {
+    t.solver->apply(r, z);
+    return t.solver->flops();
+  }));
   if (t.matrix.moved()) PetscCall(t.matrix.TakeBack(y));
-  PetscCall(LogFlops(t.exec.space, t.solver->flops()));
   PetscCall(PetscLogEventEnd(event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -356,7 +350,7 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s\n",
                                    TesseraPrecisions[t.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE],
                                    BackendOf(t.exec.space) == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
-  PetscCall(ViewMessages((PetscObject)pc, viewer, BackendOf(t.exec.space), t.solver->joined()));
+  PetscCall(ViewMessages((PetscObject)pc, viewer, BackendOf(t.exec.space), t.solver->peers()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes per unknown; grid complexity %.4g\n",
                                    (double)bytes * 1e-6, (double)(bytes / unknowns), (double)(nodes / unknowns)));
   for (size_t k = 0; k < grids.size(); ++k) {

@@ -1,5 +1,6 @@
 #include "rrb/strategy.hpp"
 #include "box/tuning.hpp"
+#include "exec/strategy.hpp"
 #include "rrb/multigrid/march.hpp"
 
 namespace tessera::rrb {
@@ -56,10 +57,6 @@ Strategy on_device()
 
 } // namespace
 
-const Strategy &strategy_of(Space space)
-{
-  static const Strategy host = on_host(), device = on_device();
-  return space == Space::cuda ? device : host;
-}
+const Strategy &strategy_of(Space space) { return column_of<on_host, on_device>(space); }
 
 } // namespace tessera::rrb

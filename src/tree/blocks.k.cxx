@@ -10,7 +10,7 @@ namespace tessera::tree {
 
 namespace {
 
-// Rows of own unknowns to messages of one length, and those of mates from them.
+// Rows of own unknowns to messages of one length, and those of partners from them.
 struct PackStrongRow {
   const int    *needed, *block, *place, *begin, *at;
   const double *dense;

@@ -10,9 +10,9 @@ namespace tessera::tree {
 
 namespace {
 
-// Numbers in [-1, 1] that depend on the unknown alone. They are not those of exec/random.hpp: the weights of the
-// AMLI-cycle rest on them.
-template <class T> struct Scattered {
+// Numbers in [-1, 1] that depend on the unknown alone. Their bits are mixed less than scattered() does it: the weights
+// of the AMLI-cycle rest on them.
+template <class T> struct TrialStart {
   const Key *start; // of nodes, or nullptr: their numbers
   const T   *inverse;
   int        bs;
@@ -21,7 +21,7 @@ template <class T> struct Scattered {
   {
     uint64_t k = ((start ? start[p / bs] : (uint64_t)(p / bs)) * 8 + (uint64_t)(p % bs) + 1) * golden_ratio;
     k = (k ^ (k >> 29)) * 0xbf58476d1ce4e5b9ULL;
-    x[p] = inverse[p] > 0 ? (T)((double)(k >> 11) / (double)(1ULL << 52) - 1) : 0;
+    x[p] = inverse[p] > 0 ? (T)in_interval(k) : 0;
   }
 };
 // tessera::Combine in double precision, whatever the vectors have.
@@ -77,7 +77,7 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps
   double              last_alpha = 1, residual = 1;
   const Level<T>     &level = levels_[(size_t)l];
   const Key *const    start = level.start.empty() ? nullptr : level.start.data();
-  for_each(exec_, level.unknowns(), Scattered<T>{start, level.inverse.data(), level.bs, space.x.data()});
+  for_each(exec_, level.unknowns(), TrialStart<T>{start, level.inverse.data(), level.bs, space.x.data()});
   const bool worked = multigrid::cg_steps(space, steps, [&](double alpha, double beta, CycleSpace &) {
     if (!tridiagonal.empty()) tridiagonal.push_back(beta / (last_alpha * last_alpha));
     tridiagonal.push_back(1 / alpha + beta / last_alpha);

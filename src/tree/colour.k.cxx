@@ -2,6 +2,7 @@
 // is right as long as no coupling is longer than a cell. Here a node or block takes the colour of its parity unless
 // it is coupled with another one that has it, then the first that is free: no two coupled ones share a colour, so the
 // result does not depend on threads or processes.
+#include "tree/block_places.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include "exec/random.hpp"
@@ -130,15 +131,6 @@ struct FindBlock {
               b                 = p < points ? lower_bound(begin, 0, blocks + 1, q + 1) - 1 : -1;
     found[2 * (ptrdiff_t)p]     = b;
     found[2 * (ptrdiff_t)p + 1] = b < 0 ? 0 : q - begin[b];
-  }
-};
-struct SplitFound {
-  const double *found;
-  int          *block, *place;
-  HD void       operator()(int p) const
-  {
-    block[p] = (int)found[2 * (ptrdiff_t)p];
-    place[p] = (int)found[2 * (ptrdiff_t)p + 1];
   }
 };
 struct FirstOfBlock {
@@ -310,7 +302,7 @@ template <class T> Failure::Kind Colouring<T>::block_pattern(Level<T> &level, co
   if (several) levels_[0].exchange.forward(found.data(), 2);
   sweep.block = make<int>((size_t)all);
   sweep.place = make<int>((size_t)all);
-  for_each(exec_, all, SplitFound{found.data(), sweep.block.data(), sweep.place.data()});
+  for_each(exec_, all, SplitPlaces{found.data(), sweep.block.data(), sweep.place.data()});
   found = Buffer<double>();
   if (several && lost()) return Failure::lost;
   if (const Failure::Kind kind = colour_blocks(level, next, blocks, blocks != cells.n, wanted, colour)) return kind;

@@ -119,7 +119,7 @@ template <class T> bool NumericSetup<T>::jumps()
   if (params_.dim == 3 && !sweeps()) return false;
   Level<T>      &level = levels_[0];
   Buffer<double> sum   = make<double>(1);
-  if (exec_.space == Space::host) { // mostly a look at the diagonal is enough; a device would wait for what it finds
+  if (strategy_->looks_first) {
     Ends ends;
     forall_join(exec_, list_box(level.n * params_.bs), FindEnds<T>{level.inverse.data(), level.n * params_.bs}, &ends);
     MPI_Allreduce(MPI_IN_PLACE, &ends, 2, MPI_DOUBLE, MPI_MAX, comm_);

@@ -68,7 +68,7 @@ template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector
     // on a device all trees that the limits let become grids, as far as there is no other reason to stop
     int number = 1;
     for (double of = levels_[0].nodes / params_.cell_size;
-         device_ && !k && of * params_.bs > params_.coarse && number < params_.grids;
+         strategy_->trees_at_once && !k && of * params_.bs > params_.coarse && number < params_.grids;
          of /= 1 << params_.dim)
       ++number;
     if (k == (int)taken.size())
@@ -187,7 +187,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   MPI_Comm_size(comm_, &size);
   coarse.distributed = from.distributed && !sweeps() && !params_.aggregation && params_.cycle != Cycle::k &&
                        (double)n * params_.bs >
-                         std::max((device_ ? divided_on_devices : divided) * params_.coarse, divided_least * size);
+                         std::max(strategy_->divided * params_.coarse, divided_least * size);
   Division division;
   Division *const owners = coarse.distributed ? &division : nullptr;
   if (local && !owners) gather_vertices(exec_, comm_, cells);

@@ -9,6 +9,7 @@
 #pragma once
 #include "tree/blocks.hpp"
 #include "tree/params.hpp"
+#include "tree/strategy.hpp"
 #include "tree/tree.hpp"
 #include "exec/direct.hpp"
 #include "exec/exchange.hpp"
@@ -45,13 +46,13 @@ template <class T> struct GaussSeidel {
   // Blocks: block[p] and place[p] are those of node p, ghosts included, among all blocks; begin[] says where the
   // members of a block begin. On one process these are the own nodes in their order; on several, begin[] is of those
   // blocks in which it has a node, local[p] is the one of node p, and member[] are slots: of own nodes and, from n
-  // on, of mates, which are nodes of others.
+  // on, of partners, which are nodes of others.
   bool             exact = false; // goes by blocks
   int              blocks = 0, partners = 0;
   Buffer<int>      block, place, begin, member, local;
   Buffer<int>      row;    // where the rows of node p in the inverse of its block begin
   Buffer<T>        inverse, r;
-  Exchange         exchange; // of r, from nodes to mates
+  Exchange         exchange; // of r, from nodes to partners
   int              steps = 1;
   void             apply(Level<T> &level, bool from_zero, Direction direction);
   size_t           bytes() const
@@ -151,7 +152,7 @@ template <class T> struct Operator {
   Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
   Buffer<int> i, j;
   Buffer<T>   a, inverse;      // of the diagonal; 0 where an unknown takes no part
-  int                     log_threads = 0; // 2^share threads of a device work on a row
+  int                     log_threads = 0; // 2^log_threads threads of a device work on a row
   bool        streams = false; // blocks of a device stream the rows
   int         unknowns() const { return n * bs; }
   void        roots(Buffer<T> &root) const; // of the inverse diagonal
@@ -240,7 +241,10 @@ struct OneSidedCouplings {
 // Where the loops of a hierarchy run, its processes and parameters.
 class Context {
 public:
-  Context(const Exec &exec, const Comm &comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
+  Context(const Exec &exec, const Comm &comm, const Params &params) :
+    exec_(exec), comm_(comm), params_(params), strategy_(&strategy_of(exec.space))
+  {
+  }
 
 protected:
   bool   sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
@@ -272,9 +276,10 @@ protected:
     copy(from, to);
     return to;
   }
-  Exec   exec_;
-  Comm   comm_;
-  Params params_;
+  Exec            exec_;
+  Comm            comm_;
+  Params          params_;
+  const Strategy *strategy_;
 };
 
 // The numbers of the grids: operators, eigenvalues, interpolation and the exact solution, for values in a pattern.
@@ -359,13 +364,7 @@ public:
   bool   linear() const { return params_.cycle != Cycle::k || levels_.size() < 3; }
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
-  // Do devices write into each other's memory? Then an error of one process is known to the others (Peers::lost()),
-  // and before the next setup or solve what they meet with is put in order. Collective.
-  bool   joined() const { return peers_ != nullptr; }
-  void   restore()
-  {
-    if (peers_) peers_->restore(comm_);
-  }
+  Peers *peers() const { return peers_.get(); } // where devices write into each other's memory
 
   const Exec                 &exec() const { return exec_; }
   int                         dim() const { return params_.dim; }
@@ -373,7 +372,7 @@ public:
   const multigrid::ExactSolver<T> &coarsest() const { return coarsest_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   // right-hand sides, by their largest number
-  bool                        normalises() const { return sizeof(T) < sizeof(double) && exec_.space == Space::host; }
+  bool                        normalises() const { return sizeof(T) < sizeof(double) && strategy_->normalises_floats; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      constrained() const { return constrained_.total; }
   // nodes in cells that have too many and cannot be split

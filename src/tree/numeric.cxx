@@ -27,7 +27,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   ++setups_;
   convective_ = false;
   prepare_statistics();
-  if (exec_.space == Space::cuda && !sweeps()) {
+  if (strategy_->keeps_work && !sweeps()) {
     size_t largest = 0;
     for (int l = 1; l < last; ++l) largest = std::max(largest, levels_[(size_t)l].a.size());
     if (old_.size() < largest) old_ = make_unset<T>(largest);
@@ -56,7 +56,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     Level<T> &next = levels_[(size_t)l + 1];
     if (known && l + 1 < last) {
       next.roots(next.work.z);
-      if (exec_.space == Space::cuda) device::copy(old_.data(), next.a.data(), next.a.bytes());
+      if (strategy_->keeps_work) device::copy(old_.data(), next.a.data(), next.a.bytes());
       else {
         old_   = std::move(next.a);
         next.a = make_unset<T>(old_.size());
@@ -65,7 +65,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     product(level, next);
     compare_sums(level, next);
   }
-  if (exec_.space == Space::host) old_ = Buffer<T>(), sums_ = Buffer<T>();
+  if (!strategy_->keeps_work) old_ = Buffer<T>(), sums_ = Buffer<T>();
   const bool     swept = sweep_last();
   Buffer<double> found;
   if (known) found = on_host(statistics_);

@@ -5,9 +5,7 @@
 namespace tessera::tree {
 
 constexpr int max_exact = 2000; // unknowns of the last grid
-// Processes divide grids of more unknowns than so many times those solved exactly, and so many a process. On devices
-// messages cost more beside work: a grid of all is faster on each up to more unknowns.
-constexpr int divided = 4, divided_on_devices = 64, divided_least = 16;
+constexpr int divided_least = 16; // processes divide grids of more unknowns than so many a process
 constexpr int max_in_block = 64; // of a block that Gauss-Seidel solves exactly
 using Diagonal = unsigned short; // place in a row
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none

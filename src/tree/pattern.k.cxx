@@ -215,9 +215,9 @@ template <class T> Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &fin
   fine.product.pairs     = make<int>((size_t)cells + 1);
   fine.product.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
-  const bool          device = exec_.space == Space::cuda;
-  const Failure::Kind listed = device ? pattern_on_device(fine, leaf, coarse, leaves, range, long_rows)
-                                      : pattern_on_host(fine, leaf, coarse, leaves, range, long_rows);
+  const Failure::Kind listed = strategy_->product_in_blocks
+                               ? pattern_on_device(fine, leaf, coarse, leaves, range, long_rows)
+                               : pattern_on_host(fine, leaf, coarse, leaves, range, long_rows);
   if (listed) return listed;
   if (fine.distributed) {
     if (lost()) return Failure::lost;

@@ -128,9 +128,9 @@ template <class T> void NumericSetup<T>::product(Level<T> &fine, Level<T> &coars
   const int    cells = fine.transfer.cells, corners = fine.transfer.corners, b2 = params_.bs * params_.bs;
   // What all processes have they share on the host, where it takes most of the time; a device would have to fetch and
   // put back the sums.
-  const bool on_host = exec_.space == Space::host;
+  const bool in_blocks = strategy_->product_in_blocks;
   int        processes = 1, rank = 0;
-  if (on_host) {
+  if (!in_blocks) {
     MPI_Comm_size(comm_, &processes);
     MPI_Comm_rank(comm_, &rank);
   }
@@ -163,7 +163,7 @@ template <class T> void NumericSetup<T>::product(Level<T> &fine, Level<T> &coars
                                            lists.slot.data(), parts_.data(), corners, coarse.rows, rows,
                                            coarse.a.data()});
   };
-  if (on_host) product_on_host(params_.bs, fine, l0, l1, coarse);
+  if (!in_blocks) product_on_host(params_.bs, fine, l0, l1, coarse);
   else
     with_block(params_.bs, [&](auto bs) { fine.product.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
   if (coarse.distributed) {

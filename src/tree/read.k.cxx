@@ -342,7 +342,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_constrained
   Buffer<Findings> found = make<Findings>(1);
   constrained_.kind      = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   diagonal_ = Buffer<Diagonal>();
-  if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
+  if (strategy_->notes_diagonal && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
   forall_join(exec_, list_box(unknowns << log_threads),
               FindConstrained<Index>{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads},
               found.data());

@@ -147,7 +147,6 @@ private:
   Keepers                 keepers_;
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
-  const bool              device_  = exec_.space == Space::cuda; // where the host's waits and messages cost most
   double                  crowded_ = 0;
   // Parts of the mesh that grids keep apart: found by values, so that operators are made with their patterns; some
   // vertex is of several.

@@ -345,7 +345,7 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
 {
-  restore();
+  if (peers_) peers_->restore(comm_);
   forget_truncation();
   if (!reread(rows, failure)) return false;
   if (total(failure.kind)) return true;

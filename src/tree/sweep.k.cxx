@@ -51,7 +51,7 @@ template <class T> struct FillRows {
     }
   }
 };
-// Rows of own nodes to messages of one length, and those of mates from them.
+// Rows of own nodes to messages of one length, and those of partners from them.
 struct PackRows {
   const int    *begin, *local, *place, *at;
   const double *dense;

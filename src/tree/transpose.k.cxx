@@ -1,6 +1,7 @@
 // The transposes of the operators, for that of the cycle. They are made when one is first applied, from the entries
 // sorted by columns. A process has the rows of its own nodes: entries in own columns and rows of others come from
 // these, entry by entry whenever the values are new.
+#include "tree/block_places.hpp"
 #include "tree/hierarchy.hpp"
 #include "exec/messages.hpp"
 #include "exec/each.hpp"
@@ -56,24 +57,6 @@ struct Name {
   {
     to[2 * (ptrdiff_t)p]     = rank;
     to[2 * (ptrdiff_t)p + 1] = p;
-  }
-};
-struct Join {
-  const int *block, *place;
-  double    *to;
-  HD void    operator()(int p) const
-  {
-    to[2 * (ptrdiff_t)p]     = block[p];
-    to[2 * (ptrdiff_t)p + 1] = place[p];
-  }
-};
-struct Part {
-  const double *from;
-  int          *block, *place;
-  HD void       operator()(int p) const
-  {
-    block[p] = (int)from[2 * (ptrdiff_t)p];
-    place[p] = (int)from[2 * (ptrdiff_t)p + 1];
   }
 };
 int bits_of(int n)
@@ -206,11 +189,11 @@ template <class T> void NumericSetup<T>::transpose_pattern(Level<T> &level)
   sort_by_columns(exec_, n, column, t.j, t.i, t.from);
   if (level.sweep.exact && t.more) { // of new ghosts too
     Buffer<double> found = make<double>(2 * (size_t)(n + t.ghosts));
-    for_each(exec_, n, Join{level.sweep.block.data(), level.sweep.place.data(), found.data()});
+    for_each(exec_, n, JoinPlaces{level.sweep.block.data(), level.sweep.place.data(), found.data()});
     t.exchange.forward(found.data(), 2);
     level.sweep.block = make<int>((size_t)(n + t.ghosts));
     level.sweep.place = make<int>((size_t)(n + t.ghosts));
-    for_each(exec_, n + t.ghosts, Part{found.data(), level.sweep.block.data(), level.sweep.place.data()});
+    for_each(exec_, n + t.ghosts, SplitPlaces{found.data(), level.sweep.block.data(), level.sweep.place.data()});
   }
 }
 

@@ -129,7 +129,7 @@ void invert(Plan &plan, Level &l, Operator &op)
 void make_inverse(Plan &plan, Level &l, Operator &op)
 {
   invert(plan, l, op);
-  if (plan.exec.space == Space::host) find_same(plan, l, op);
+  if (!plan.strategy->late_stretches) find_same(plan, l, op);
 }
 
 void coarse_free(Plan &plan, int k)
@@ -299,7 +299,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   }
   // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
   // What is stabilised afterwards may not be copied from an operator that has been.
-  const bool one_thread = plan.exec.space == Space::host && plan.exec.threads == 1,
+  const bool one_thread = plan.passes(),
              rows = one_thread && plan.dimension == 2 && fine.step[0] == 2 && fine.step[1] == 2 &&
                     (!truncated || plan.symmetric);
   const int outer = fine.step[2] == 2 ? 2 : fine.step[1] == 2 ? 1 : 0;

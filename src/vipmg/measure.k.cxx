@@ -161,7 +161,7 @@ void mark_inactive(Plan &plan, Level &l, const Box3 &part)
 bool inactive_changed(Plan &plan, Level &l)
 {
   l.halo.exchange(l.inactive.data());
-  return plan.exec.space == Space::cuda || sum_of(plan, l, plan.active).changed > 0;
+  return !plan.strategy->looks || sum_of(plan, l, plan.active).changed > 0;
 }
 
 namespace {
@@ -225,7 +225,7 @@ void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &
 bool recombine(Plan &plan, Level &l, bool measured)
 {
   measured = measured && l.by_rows;
-  const bool host = plan.exec.space == Space::host, top = &l == plan.levels.data();
+  const bool looks = plan.strategy->looks, top = &l == plan.levels.data();
   const bool many = top && ++plan.span.cycles > Span::first_cycles;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
@@ -233,7 +233,7 @@ bool recombine(Plan &plan, Level &l, bool measured)
     const S    s  = stencil<K::dimension, K::box>(l, l.A);
     const auto go = [&](auto symmetric) {
       constexpr bool energy = decltype(symmetric)::value;
-      const bool     spans  = !energy && host && many;
+      const bool     spans  = !energy && looks && many;
       begin_join(plan.search);
       follow(
         l,
@@ -253,7 +253,7 @@ bool recombine(Plan &plan, Level &l, bool measured)
       const auto here  = [&] { return Factors::of(plan.search.data(), energy); };
       const auto in_memory = [&] { return FactorsInMemory{plan.search.data(), energy}; };
       if (spans) correct_with<energy>(plan, l, s, measured, Factors(), here);
-      else if (host) correct_with<energy>(plan, l, s, measured, here(), here);
+      else if (looks) correct_with<energy>(plan, l, s, measured, here(), here);
       else correct_with<energy>(plan, l, s, measured, in_memory(), in_memory);
     };
     if (plan.symmetric) go(std::true_type());

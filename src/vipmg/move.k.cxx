@@ -110,13 +110,9 @@ struct Store {
   template <int P> HD void at(int i, ptrdiff_t o, int j, int k, Moved &m) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half, q = n.at(2 * i + P, j, k);
-    double          v = X0[q] + t * d[e];
-    // a node at its bound is there exactly, whatever the rounding of differences
-    if (v < XL[q] || (t == 1 && d[e] == XL[q] - X0[q])) v = XL[q];
-    if (v > XU[q] || (t == 1 && d[e] == XU[q] - X0[q])) v = XU[q];
+    const double    v = step_to(X0[q], XL[q], XU[q], d[e], t);
     X[q] = v;
-    m.slope += F[q] * (v - X0[q]);
-    m.step += (v - X0[q]) * (v - X0[q]);
+    m.add(F[q], v - X0[q]);
   }
 };
 

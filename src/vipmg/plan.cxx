@@ -82,6 +82,7 @@ void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const b
 {
   int rank = 0, periods[3];
   MPI_Comm_rank(comm, &rank);
+  plan.strategy  = &strategy_of(plan.exec.space);
   plan.comm      = comm;
   plan.dimension = dimension;
   plan.built     = false;
@@ -285,7 +286,7 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
   }
   const size_t limit = plan.params.levels > 0 ? (size_t)plan.params.levels : 64;
   for (size_t k = 0; k + 1 < limit; ++k) {
-    if (plan.exec.space == Space::cuda) {
+    if (plan.strategy->late_stretches) {
       Level &l = plan.levels[k];
       find_same(plan, l, l.A);
       // Not while a cycle is recorded.

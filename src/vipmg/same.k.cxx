@@ -107,7 +107,7 @@ void find_same(Plan &plan, const Level &l, Operator &op)
   const int       count = points(plan.dimension, op.box);
   const Extent    room{(size_t)4 * l.layout.mj * l.layout.mk, plan.exec.space};
   if (op.same.size() != room.n) op.same.resize(room); // where it was: graphs that are recorded hold addresses
-  if (plan.exec.space == Space::cuda) {
+  if (plan.strategy->late_stretches) {
     plan.alike.zero();
     return find_stretches(plan, l,
                           EqualStencils{op.a.data(), op.inverse.data(), plane, count, l.own.lo[0], l.own.hi[0]},
@@ -146,7 +146,7 @@ void same_but_cut(Plan &plan, Level &l)
 {
   const Rows   rows = all_rows(l.own);
   Buffer<int> &out  = l.truncated.same;
-  if (plan.exec.space == Space::cuda) {
+  if (plan.strategy->late_stretches) {
     if (out.size()) find_stretches(plan, l, Uncut{l.A.same.data(), l.cut.data()}, out.data(), nullptr);
     return;
   }

@@ -80,7 +80,7 @@ PetscErrorCode SingleGrid::Read(Mat J, Vec X, int worth, bool *serves)
   if (!*serves) PetscFunctionReturn(PETSC_SUCCESS);
   if (!in_) PetscCall(VecDuplicate(X, &in_));
   if (!out_) PetscCall(VecDuplicate(X, &out_));
-  PetscCall(Judge(X, serves));
+  PetscCall(CheckRowSums(X, serves));
   if (!*serves) PetscCall(Reset()); // no memory for what has no use
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -120,7 +120,7 @@ PetscErrorCode SingleGrid::Sample(bool *serves)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode SingleGrid::Judge(Vec X, bool *serves)
+PetscErrorCode SingleGrid::CheckRowSums(Vec X, bool *serves)
 {
   double             counts[2] = {0, 0}; // rows that are not dominant, and rows of no use
   Vec                diagonal;
@@ -134,9 +134,9 @@ PetscErrorCode SingleGrid::Judge(Vec X, bool *serves)
   PetscCall(VecGetArrayRead(diagonal, &d));
   PetscCall(VecGetArrayRead(out_, &sums));
   for (ptrdiff_t i = 0; i < n_; ++i) {
-    const double share = sums[i] / d[i];
-    counts[0] += share < dominant();
-    counts[1] += !(d[i] > 0 && share >= least_sum && share < HUGE_VAL);
+    const double relative = sums[i] / d[i];
+    counts[0] += relative < dominant();
+    counts[1] += !(d[i] > 0 && relative >= least_sum && relative < HUGE_VAL);
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_DOUBLE, MPI_SUM, comm_));
   *serves = counts[0] <= exempt * all_ && counts[1] == 0;
@@ -334,14 +334,8 @@ Moved SingleGrid::step(double t, const double *X0, const double *XL, const doubl
 {
   Moved m;
   for (size_t i = 0; i < (size_t)n_; ++i) {
-    const double d = kept_[i];
-    double       v = X0[i] + t * d;
-    // a node at its bound is there exactly, whatever the rounding of differences
-    if (v < XL[i] || (t == 1 && d == XL[i] - X0[i])) v = XL[i];
-    if (v > XU[i] || (t == 1 && d == XU[i] - X0[i])) v = XU[i];
-    X[i] = v;
-    m.slope += F[i] * (v - X0[i]);
-    m.step += (v - X0[i]) * (v - X0[i]);
+    X[i] = step_to(X0[i], XL[i], XU[i], kept_[i], t);
+    m.add(F[i], X[i] - X0[i]);
   }
   return sum_over(comm_, m);
 }

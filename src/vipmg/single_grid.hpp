@@ -48,7 +48,7 @@ public:
 private:
   double         dominant() const; // the least sum of a row that is thought to be well conditioned
   PetscErrorCode Sample(bool *serves);
-  PetscErrorCode Judge(Vec X, bool *serves);
+  PetscErrorCode CheckRowSums(Vec X, bool *serves);
   void           allocate(const double *diagonal, const double *sums);
   void           multiply(const double *x, double *y);
   double         sum(double mine) const;

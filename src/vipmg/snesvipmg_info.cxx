@@ -53,10 +53,10 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
 }
 
 // Before there are grids: what is known.
-static SNESVIPMGChoice Choice(const Newton &newton)
+static SNESVIPMGChoice Choice(const Newton &newton, const vipmg::Params &params)
 {
   const vipmg::Plan  &plan = newton.plan;
-  const vipmg::Params p    = chosen(plan);
+  const vipmg::Params p    = chosen(plan, params);
   SNESVIPMGChoice     c    = SNESVIPMGChoice();
   c.variant   = (SNESVIPMGVariant)(int)p.variant; // the same order
   c.cycle     = (SNESVIPMGCycle)(int)p.cycle;     // the same order
@@ -83,7 +83,7 @@ PetscErrorCode vipmg::ChoiceOf(const Newton &newton, PetscObject solver, SNESVIP
 {
   PetscFunctionBegin;
   PetscCall(CheckSetUp(newton, solver));
-  *choice = Choice(newton);
+  *choice = Choice(newton, newton.plan.params);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -129,8 +129,7 @@ static PetscErrorCode ViewTree(Newton &newton, PetscObject solver, PetscViewer v
 
 PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscObject solver, PetscViewer viewer)
 {
-  if (newton.plan.levels.empty()) newton.plan.params = newton.options.params; // no solve has taken them up
-  const SNESVIPMGChoice c = Choice(newton);
+  const SNESVIPMGChoice c = Choice(newton, newton.plan.levels.empty() ? newton.options.params : newton.plan.params);
   const PetscInt       *n;
   TesseraGridsInfo      info;
 

@@ -61,18 +61,18 @@ void choose(Plan &plan)
   static const Tiles            tiles;
   static const Lines<Tiles>     tiles_and_lines;
   static const OneBlock         one_block;
-  const bool on_host = plan.exec.space == Space::host;
-  for (Level &l : plan.levels) l.ordered = l.ordered && on_host;
-  plan.choice = chosen(plan);
+  const Strategy &strategy = *plan.strategy;
+  for (Level &l : plan.levels) l.ordered = l.ordered && strategy.follows_wind;
+  plan.choice = chosen(plan, plan.params);
   for (Level &l : plan.levels) {
     const bool last = &l == &plan.levels.back(), by_lines = !l.ordered && (l.lines[0] || l.lines[1]);
     const bool alone = plan.dimension == 2 && l.halo.empty(); // a plane grid without ghosts
-    l.by_rows = on_host && plan.exec.threads == 1 && alone && !l.own.empty();
-    if (on_host || !alone || !Tiles::serve(plan, l)) l.solver = by_lines ? &lines : &points;
+    l.by_rows = plan.passes() && alone && !l.own.empty();
+    if (!strategy.tiles || !alone || !Tiles::serve(plan, l)) l.solver = by_lines ? &lines : &points;
     else if (last) l.solver = OneBlock::serves(l) ? &one_block : &points;
     else l.solver = by_lines ? (const GridSolver *)&tiles_and_lines : &tiles;
   }
-  plan.recorded = !on_host && plan.levels[0].shared;
+  plan.recorded = strategy.records && plan.levels[0].shared;
 }
 
 } // namespace tessera::vipmg

@@ -160,13 +160,9 @@ struct Store {
     const int p = j * list_row + i;
     if (p >= n) return;
     const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
-    double          v = X0[q] + t * d[p];
-    // a node at its bound is there exactly, whatever the rounding of differences
-    if (v < XL[q] || (t == 1 && d[p] == XL[q] - X0[q])) v = XL[q];
-    if (v > XU[q] || (t == 1 && d[p] == XU[q] - X0[q])) v = XU[q];
+    const double    v = step_to(X0[q], XL[q], XU[q], d[p], t);
     X[q] = v;
-    m.slope += F[q] * (v - X0[q]);
-    m.step += (v - X0[q]) * (v - X0[q]);
+    m.add(F[q], v - X0[q]);
   }
 };
 

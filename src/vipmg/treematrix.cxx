@@ -78,7 +78,7 @@ PetscErrorCode TreeMatrix::Make(const MeshSource &source, Mat J, const Coordinat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TreeMatrix::Judge(const MeshSource &source, Mat J, const Failure &failure, MatrixReport &report)
+PetscErrorCode TreeMatrix::ReportFailure(const MeshSource &source, Mat J, const Failure &failure, MatrixReport &report)
 {
   const MPI_Comm comm = PetscObjectComm(source.solver);
   int            kind = (int)failure.kind, any, who, rank, size;
@@ -165,7 +165,7 @@ PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exe
   if (known) TesseraCallCXX(refreshed = problem_->tree().refresh(rows, failure));
   if (!refreshed) PetscCall(Make(source, J, given ? *given : none, exec, params, rows, ghosts, &failure));
   PetscCall(rows_.Restore());
-  PetscCall(Judge(source, J, failure, report));
+  PetscCall(ReportFailure(source, J, failure, report));
   if (report.kind != MatrixReport::fine) PetscFunctionReturn(PETSC_SUCCESS);
   report.dirichlet = (PetscInt)problem_->tree().constrained();
   TesseraCallCXX(problem_->begin(params));

@@ -36,7 +36,7 @@ private:
   PetscErrorCode Make(const MeshSource &source, Mat J, const Coordinates &given, const Exec &exec, const Params &params,
                       const MatrixRows &rows, const GhostNodes &ghosts, tree::Failure *failure);
   PetscErrorCode Reflect(const MeshSource &source);
-  PetscErrorCode Judge(const MeshSource &source, Mat J, const tree::Failure &failure, MatrixReport &report);
+  PetscErrorCode ReportFailure(const MeshSource &source, Mat J, const tree::Failure &failure, MatrixReport &report);
   Comm           comm_;
   LocalRows      rows_;
   std::unique_ptr<TreeProblem> problem_;

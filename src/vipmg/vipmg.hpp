@@ -15,6 +15,7 @@
 #include "box/read3.hpp"
 #include "exec/graph.hpp"
 #include "vipmg/span.hpp"
+#include "vipmg/strategy.hpp"
 #include <memory>
 #include <string>
 
@@ -126,12 +127,26 @@ struct Point {
 // What a step does.
 struct Moved {
   double slope = 0, step = 0; // F . (X - X0), sum of squares of X - X0
+  HD void add(double F, double moved)
+  {
+    slope += F * moved;
+    step += moved * moved;
+  }
   HD void join(const Moved &o)
   {
     slope += o.slope;
     step += o.step;
   }
 };
+
+// X0 + t d between the bounds of X; a node at its bound is there exactly, whatever the rounding of differences.
+HD inline double step_to(double X0, double XL, double XU, double d, double t)
+{
+  double v = X0 + t * d;
+  if (v < XL || (t == 1 && d == XL - X0)) v = XL;
+  if (v > XU || (t == 1 && d == XU - X0)) v = XU;
+  return v;
+}
 
 // Sums of a line search.
 struct Search {
@@ -195,6 +210,7 @@ struct Strength {
 
 struct Plan {
   Exec               exec;
+  const Strategy    *strategy = &strategy_of(Space::host); // create() takes that of exec
   Params             params, choice; // as they are asked for; without what is automatic (choose())
   Comm               comm;
   int                dimension = 0;
@@ -221,20 +237,19 @@ struct Plan {
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
   Staging            ends_host;
   size_t             bytes() const;
+  bool               passes() const { return strategy->passes && exec.threads == 1; }
 };
 
-// What the automatic choices are. On a device small grids cost as much as large ones, and kernels there take one
-// sweep along. Convection needs good coarse solutions, the more where sweeps follow the wind and leave what is the same
-// along a closed streamline to coarse grids. One sweep is little where the operator is `varied`.
-inline Params chosen(const Plan &plan)
+// What the automatic choices are. Convection needs good coarse solutions, the more where sweeps follow the wind and
+// leave what is the same along a closed streamline to coarse grids. One sweep is little where the operator is `varied`.
+inline Params chosen(const Plan &plan, Params p)
 {
-  Params     p     = plan.params;
   const bool windy = !plan.levels.empty() && plan.levels[0].ordered;
-  const bool host  = plan.exec.space == Space::host;
-  if (p.cycle == Cycle::automatic) p.cycle = !host || plan.symmetric ? Cycle::v : windy ? Cycle::w : Cycle::f;
+  if (p.cycle == Cycle::automatic)
+    p.cycle = !plan.strategy->cheap_coarse || plan.symmetric ? Cycle::v : windy ? Cycle::w : Cycle::f;
   if (p.pre == 0 && p.post == 0) {
-    p.pre = p.post = host && p.cycle == Cycle::v ? 2 : 1;
-    if (!host && plan.varied) p.post = 2;
+    p.pre = p.post = p.cycle == Cycle::v ? plan.strategy->sweeps : 1;
+    if (plan.varied) p.post = 2;
   }
   return p;
 }

@@ -1,6 +1,7 @@
 // CG's side of the first Schur complement S1 of a 5-point operator on the black nodes ([1] section 2.3, [2] equation
 // (2.9)).
 #include "rrb/cg/schur_kernels.hpp"
+#include "box/nodes.hpp"
 
 namespace tessera::rrb {
 
@@ -59,14 +60,6 @@ struct Fill {
   double    s, *x;
   ptrdiff_t sx, sy;
   HD void   operator()(int X, int Y) const { x[X * sx + Y * sy] = s; }
-};
-
-// y += x, x in a plane, y in natural order.
-struct Add {
-  const double *x;
-  double       *y;
-  ptrdiff_t     sx, sy, tx, ty;
-  HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] += x[X * sx + Y * sy]; }
 };
 
 // y += d x, x and y in natural order, d in a plane.
@@ -178,7 +171,8 @@ void black_add(Plan &plan, const BlackField &x, double *y)
   const Grid &g   = plan.levels[0].grid;
   const Box   own = g.owned();
   const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
-  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Add{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+  for (int q : {0, 3})
+    forall(plan.exec, g.owned(q), AddQuarter{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
 }
 
 void red_solve(Plan &plan, const double *r, double *x)

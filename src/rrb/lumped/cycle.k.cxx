@@ -1,5 +1,6 @@
 // Application of the factors: sweeps down the grids, the exact remainder, sweeps up ([1] algorithm 2), with K- or AMLI
 // acceleration on some coarse grids.
+#include "box/nodes.hpp"
 #include "box/tuning.hpp"
 #include "box/warp.hpp"
 #include "rrb/vectors.hpp"
@@ -51,14 +52,7 @@ template <class T, int S, bool RED> struct Down {
         row[X] = v;
       });
       block.sync();
-      for (int px = 0; px < 2; ++px) { // c(X, Y) is node (X, Y) of the next grid
-        double *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
-        if (next.sx == 1)
-          block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
-        else
-          block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1,
-                     [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
-      }
+      store_row(block, c, J, row, next);
       block.sync();
     }
   }

@@ -1,4 +1,5 @@
 // What is left after the last grid: its exact factorisation, and the solution with it.
+#include "box/nodes.hpp"
 #include "box/tuning.hpp"
 #include "rrb/vectors.hpp"
 #include <algorithm>
@@ -211,24 +212,6 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
   if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
 }
 
-namespace {
-
-// Values of nodes to a list, and back.
-template <class T> struct TakeNodes {
-  View<T>    b;
-  const int *node;
-  double    *v;
-  HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
-};
-template <class T> struct PutNodes {
-  View<T>       x;
-  const int    *node;
-  const double *v;
-  HD void       operator()(int i, int) const { x.at(node[2 * i], node[2 * i + 1]) = (T)v[i]; }
-};
-
-} // namespace
-
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {
   Level &level = plan.levels.back();
@@ -238,11 +221,11 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
     if (plan.remainder.kind == Exact::fetched_band) {
       Remainder &r = plan.remainder;
       const Box  all{0, n, 0, 1};
-      forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.travelling.data()});
+      forall(plan.exec, all, TakeNodes<T, double>{rhs, r.node.data(), r.travelling.data()});
       device::copy_to_host(v, r.travelling.data(), r.travelling.bytes());
       plan.remainder.band.solve(v);
       device::copy_from_host(r.travelling.data(), v, r.travelling.bytes());
-      forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.travelling.data()});
+      forall(plan.exec, all, PutNodes<T, double>{out, r.node.data(), r.travelling.data()});
     } else if (plan.remainder.kind == Exact::inverse) {
       plan.remainder.inverse<T>().solve(plan.exec, rhs, out);
     } else {

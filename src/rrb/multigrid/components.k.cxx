@@ -102,11 +102,6 @@ struct RelabelKernel {
   int           total, *label;
   HD void       operator()(int i) const { label[i] = root[known(number[i], total)]; }
 };
-struct UseKernel {
-  const int *used;
-  int       *label;
-  HD void    operator()(int i) const { label[i] = used[label[i]]; }
-};
 
 struct MisfitKernel {
   SchurView<double> a;
@@ -222,7 +217,7 @@ void Components::find(const Exec &exec, Level &level, const SchurView<double> &a
   if (!loose) count_ = 0;
   if (!count_) return drop_lists();
   marked = copy_to(exec.space, used);
-  for_each(exec, (int)label_.size(), UseKernel{marked.data(), label_.data()});
+  for_each(exec, (int)label_.size(), GatherValues<int>{label_.data(), marked.data(), label_.data()});
   if (listed_) list(level, count_);
 }
 

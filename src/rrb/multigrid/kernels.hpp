@@ -1,6 +1,7 @@
 // Kernels of the Galerkin form's cycle.
 #pragma once
 #include "rrb/multigrid/levels.hpp"
+#include "box/nodes.hpp"
 
 namespace tessera::rrb {
 
@@ -73,19 +74,6 @@ template <int S, class T, class V = T> struct SchurResidualO {
     out[p]            = r[p] - a.co[p] * o[p] - schur_own_o<S>(a, o, p) - schur_o_from_c<S>(a, c, p);
   }
 };
-
-// Writes one row of c values to the quarters of the next grid.
-template <class Block, class V> HD void store_row(Block &block, const Box &c, int J, const V *row, const View<V> &next)
-{
-  for (int px = 0; px < 2; ++px) {
-    V *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
-    if (next.sx == 1)
-      block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
-    else
-      block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1,
-                 [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
-  }
-}
 
 // The next grid's right-hand side; ro: the residual at o.
 template <int S, class T, class V = T> struct SchurRestrict {

@@ -104,11 +104,7 @@ public:
   int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
   Reduced                *reduced() override;
-  bool                    joined() const override { return peers_ != nullptr; }
-  void                    restore() override
-  {
-    if (peers_) peers_->restore(comm_);
-  }
+  Peers                  *peers() const override { return peers_.get(); }
 
   // For the system of the black nodes.
   Level<T>      &first() { return levels_[0]; }

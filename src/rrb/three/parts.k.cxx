@@ -69,11 +69,6 @@ struct KeyOf {
   Key       *key;
   HD void    operator()(int p) const { key[p] = (Key)label[nodes[p]]; }
 };
-struct Relabel {
-  const int *to;
-  int       *label;
-  HD void    operator()(int p) const { label[p] = to[label[p]]; }
-};
 // The labels of the nodes that are smoothed.
 struct Smoothed {
   const int *label;
@@ -273,7 +268,7 @@ template <class T> void Parts::setup(const Level<T> &l, const Comm &comm, double
   if (!count_) return;
   const Buffer<int> on_device = copy_to(l.exec.space, used);
   Buffer<double>    field(n);
-  for_each(l.exec, (int)n.n, Relabel{on_device.data(), label.data()});
+  for_each(l.exec, (int)n.n, GatherValues<int>{label.data(), on_device.data(), label.data()});
   label_.resize(n);
   box::for_nodes(l.exec, l.layout, l.own, Smoothed{label.data(), label_.data(), l.layout.half, l.schur});
   groups_.list(l, label_, count_);

@@ -10,6 +10,7 @@
 #pragma once
 #include "box/grid3.hpp"
 #include "box/symmetric3.hpp"
+#include "exec/peers.hpp"
 #include "multigrid/chebyshev.hpp"
 #include "multigrid/cycle.hpp"
 #include "multigrid/exact.hpp"
@@ -127,10 +128,7 @@ public:
   virtual const Grid3            &finest() const = 0; // a Source is on its layout
   // The system of the black nodes; nullptr where it was not asked for, or red nodes are not eliminated.
   virtual Reduced                *reduced() = 0;
-  // Do devices write into each other's memory? Then what they meet with is put in order before each setup and solve,
-  // as an error of one of them may have stopped the others. Collective.
-  virtual bool                    joined() const = 0;
-  virtual void                    restore() = 0;
+  virtual Peers                  *peers() const = 0; // where devices write into each other's memory
 };
 std::unique_ptr<Solver> make_solver(bool single);
 
