@@ -168,7 +168,7 @@ int main(int argc, char **argv)
       args: -mesh disk -n 24 -bs 2 -elastic
     test:
       suffix: comb
-      args: -mesh comb -n 60 -shuffle {{0 1}} -pc_auxamg_cycle amli
+      args: -mesh comb -n 70 -shuffle {{0 1}} -pc_auxamg_cycle amli
     test:
       suffix: wall
       args: -mesh wall -n 60 -shuffle {{0 1}}

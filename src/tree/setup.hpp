@@ -127,13 +127,19 @@ private:
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Key *key, int n) const;
   Buffer<T>               find_weak(Level<T> &fine, const Buffer<int> &leaf, double few);
-  bool                    label_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<int> &root,
-                                      Buffer<int> &label, Buffer<int> &largest);
+  bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
+                                    const Buffer<T> &d);
+  struct Parts;
+  void                    label_cores(Level<T> &fine, const Cells &cells, Parts &parts);
+  void                    label_others(Level<T> &fine, Parts &parts);
+  int                     number_parts(Level<T> &fine, const Cells &cells, Parts &parts);
+  void                    drop_weights(Level<T> &fine, Parts &parts);
   void                    split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);
-  void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const std::vector<int> &of);
+  void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const std::vector<int> &of,
+                                        int all_new);
   Cells         cells_of(const Tree &tree, int k, std::vector<Cells> &taken, int &leaves);
   Failure::Kind next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y, Sizes &sizes);
   double        few_vertices() const;
