@@ -1,7 +1,8 @@
 static char help[] = "Sets up and solves one 3D model problem on a DMDA with the solvers of the options database, and prints a line of measurements for each.\n\
   -problem <name>      poisson, neumann, periodic, anisotropy (-along a,b,c), stretched_z, stretched, layers_z, layers_xz, layers_all (cells 1:100\n\
                        towards the sides), checkerboard, random_cell, random_edge, layers, channels, lognormal, spe10, mask, mask_neumann,\n\
-                       spheres, spheres_fine, caves, ocean, swapping (-along of a direction that turns), rotated (-angle, -along; 27 points)\n\
+                       spheres, spheres_fine, caves, ocean, swapping (-along of a direction that turns), planes (strong ones, that turn\n\
+                       half way, -weak the third direction), rotated (-angle, -along; 27 points)\n\
   -n <n>, -nx, -ny, -nz  unknowns in each direction (default 65)\n\
   -closed <0|1,0|1,0|1> directions whose sides nothing flows through (Neumann)\n\
   -rhs <random|smooth> (default random)\n\
@@ -21,14 +22,14 @@ static char help[] = "Sets up and solves one 3D model problem on a DMDA with the
 #endif
 
 typedef enum {
-  POISSON, NEUMANN, PERIODIC, ANISOTROPY, STRETCHED_Z, STRETCHED, LAYERS_Z, LAYERS_XZ, LAYERS_ALL, CHECKERBOARD, RANDOM_CELL, RANDOM_EDGE, LAYERS, CHANNELS, LOGNORMAL, SPE10, MASK, MASK_NEUMANN, SPHERES, SPHERES_FINE, CAVES, OCEAN, SWAPPING, ROTATED
+  POISSON, NEUMANN, PERIODIC, ANISOTROPY, STRETCHED_Z, STRETCHED, LAYERS_Z, LAYERS_XZ, LAYERS_ALL, CHECKERBOARD, RANDOM_CELL, RANDOM_EDGE, LAYERS, CHANNELS, LOGNORMAL, SPE10, MASK, MASK_NEUMANN, SPHERES, SPHERES_FINE, CAVES, OCEAN, SWAPPING, PLANES, ROTATED
 } ProblemKind;
-static const char *const ProblemNames[] = {"poisson", "neumann", "periodic", "anisotropy", "stretched_z", "stretched", "layers_z", "layers_xz", "layers_all", "checkerboard", "random_cell", "random_edge", "layers", "channels", "lognormal", "spe10", "mask", "mask_neumann", "spheres", "spheres_fine", "caves", "ocean", "swapping", "rotated"};
+static const char *const ProblemNames[] = {"poisson", "neumann", "periodic", "anisotropy", "stretched_z", "stretched", "layers_z", "layers_xz", "layers_all", "checkerboard", "random_cell", "random_edge", "layers", "channels", "lognormal", "spe10", "mask", "mask_neumann", "spheres", "spheres_fine", "caves", "ocean", "swapping", "planes", "rotated"};
 
 typedef struct {
   ProblemKind kind;
   PetscInt    n[3], lo[3], m[3]; /* nodes of the grid; own ones */
-  PetscReal   along[3], alpha, tide, h, stencil[27];
+  PetscReal   along[3], alpha, tide, weak, h, stencil[27];
   PetscBool   neumann[3], coast_neumann, plain, singular, smooth;
   PetscReal  *spacing[3]; /* between node i - 1 and i, from 0 */
   PetscReal  *cell;       /* coefficients of the nodes and of one layer around them, or NULL; on every process */
@@ -228,6 +229,7 @@ static PetscReal Edge(const Problem *p, int d, const PetscInt q[3])
   case LAYERS: return (int)(37.3 * at[2]) & 1 ? 1e4 * v : v;
   case CHANNELS: return v * Channel(at);
   case SWAPPING: return v * (d == ((int)(4 * at[0]) + (int)(4 * at[1]) + (int)(4 * at[2])) % 3 ? 1 : 1e-2);
+  case PLANES: return v * (d == (at[0] < 0.5 ? 1 : 0) ? p->weak : 1);
   case RANDOM_CELL:
   case LOGNORMAL:
   case SPE10: {
@@ -437,6 +439,8 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n)
   if (p->kind == ROTATED) p->along[1] = 0.1, p->along[2] = 1;
   PetscCall(PetscOptionsGetRealArray(NULL, NULL, "-along", p->along, &three, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-angle", &angle, NULL));
+  p->weak = 1e-3;
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-weak", &p->weak, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-rhs", word, sizeof(word), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &p->plain, NULL));
   p->smooth = word[0] == 's' ? PETSC_TRUE : PETSC_FALSE;

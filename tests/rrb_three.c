@@ -21,6 +21,8 @@ enum {
   BASIN, /* the same: columns of different depth */
   STRETCHED,
   WALLS,    /* random cells; large couplings with the sides */
+  PLANES,   /* y is weak in one half, x in the other */
+  TURNING,  /* y is weak everywhere, and of the others x in eight blocks, z in the rest */
   CANCELLED /* nodes whose couplings in a plane cancel each other but for rounding */
 };
 static const Problem problems[] = {
@@ -44,6 +46,9 @@ static const Problem problems[] = {
   {"pores",                    PORES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"basin",                    BASIN,     {1, 1, 1e3},     PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"rows of large couplings",  WALLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"strong planes that turn",  PLANES,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
+  {"the same, z weak, rows",   PLANES,    {1, 1, 1e-3},    PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
+  {"strong lines that turn",   TURNING,   {1, 1e-3, 1},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
   {"land with Dirichlet rows", MASK,      {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
 };
 
@@ -74,6 +79,13 @@ static PetscReal Edge(const Problem *p, const PetscInt a[3], const PetscInt b[3]
     return a[0] != b[0] && a[1] != b[1] ? -2 * (1 - 1e-7) : 1;
   }
   if (p->kind == CANCELLED) factor *= 30;
+  if (p->kind == PLANES && a[0] != b[0] && 2 * PetscMin(a[0], b[0]) >= n[0]) factor *= 1e-3;
+  if (p->kind == PLANES && a[1] != b[1] && 2 * a[0] < n[0]) factor *= 1e-3;
+  if (p->kind == TURNING && a[1] == b[1]) {
+    PetscInt block = 0;
+    for (int d = 0; d < 3; ++d) block += 2 * PetscMin(a[d], b[d]) / n[d];
+    if ((a[0] != b[0]) == (block % 2 == 0)) factor *= 1e-2;
+  }
   if (p->kind == STRETCHED)
     for (int d = 0; d < 3; ++d) {
       const PetscReal h = PetscPowReal(1.05, 0.5 * PetscMin(a[d] + b[d], 2 * n[d] - a[d] - b[d]));

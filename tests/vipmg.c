@@ -507,6 +507,11 @@ int main(int argc, char **argv)
     nsize: {{1 4}}
     args: -snes_vipmg_cycle f -problem sides3 -n 40 -n2 33 -most 6
 
+  test: # strong planes that turn: systems of the inactive nodes, whose preconditioner takes lines
+    suffix: planes3
+    nsize: {{1 3}}
+    args: -problem sides3 -n 33 -layers 1e-3 -quiet -most 12
+
   test: # a weak direction, which is not coarsened
     suffix: flat3
     nsize: {{1 3}}

@@ -6,8 +6,8 @@ static char help[] =
 /*
   surface  minimal surface over an obstacle: a disc of radius 1/2 under the paraboloid -steep (r^2 - 1/16)
   power    -div (k (e^2 + |grad u|^2)^((p - 2)/2) grad u) + w . grad u = f with a given solution: k is -jump in blocks
-           of -block nodes, chosen at random; a ball is in contact, or with -spots every second node, chosen at
-           random, with the multiplier zero, or random up to -multiplier m
+           of -block nodes, chosen at random; a ball is in contact, or with -spots a share -density of the nodes, chosen
+           at random, with the multiplier zero, or random up to -multiplier m
   ice      steady shallow ice of Glen's exponent 3 over a bed of sinusoids, or with -years t an implicit step of time:
            thickness >= 0 (Mahaffy's differences, upwind in what the bed drives)
   -fixed: the upper bound is the lower one
@@ -28,7 +28,7 @@ typedef struct {
   PetscInt  dim, n[3], block;
   PetscBool spots, fixed;
   PetscReal share; /* of the tolerance */
-  PetscReal h[3], steep, p, soft, jump, wind, multiplier, relief, years;
+  PetscReal h[3], steep, p, soft, jump, wind, multiplier, relief, years, density;
   PetscInt  seed, scale; /* of the random grids */
   PetscInt  most, all; /* at most so many iterations, and cycles; 0: any number */
   Vec       f, lower, upper, first;
@@ -302,7 +302,7 @@ static PetscErrorCode Data(Problem *p)
       if (p->kind == SURFACE && !pass) l[me] = Edge(p, i) || r > 0.25 ? PETSC_NINFINITY : p->steep * (0.0625 - r);
       if (p->kind == POWER) {
         const PetscBool contact = Edge(p, i) ? PETSC_FALSE
-                                : p->spots   ? (PetscBool)(Hash(p->seed, me, 4) < 0.5)
+                                : p->spots   ? (PetscBool)(Hash(p->seed, me, 4) < p->density)
                                              : (PetscBool)(r < 0.08);
         if (!pass) {
           x[me] = Edge(p, i) ? 0 : bump * (1 + 0.3 * PetscSinReal(9 * i[0] * p->h[0]));
@@ -444,7 +444,7 @@ int main(int argc, char **argv)
     SURFACE, 2, {0, 0, 1},
       16, PETSC_FALSE, PETSC_FALSE, 1, {1, 1, 1},
       10,   2,    1e-3, 1,
-    0,       0, 500,       0,  1,           1,           0,           0,         NULL, NULL, NULL, NULL
+    0,       0, 500,       0,  0.5,  1,           1,           0,           0,         NULL, NULL, NULL, NULL
   };
   PetscInt  n = 65, count = 1, same = 0;
   PetscBool verbose = PETSC_FALSE, random = PETSC_FALSE, one = PETSC_FALSE;
@@ -470,6 +470,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-multiplier", &p.multiplier, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-relief", &p.relief, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-years", &p.years, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-density", &p.density, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &verbose, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-random", &random, NULL));
   for (PetscInt d = 0; d < 3; ++d) {
@@ -522,6 +523,11 @@ int main(int argc, char **argv)
       suffix: blocks
       requires: hypre
       args: -problem power -jump 1e4 -spots -block 16 -n 257 -seed 3 -multiplier {{0 100}} -cycles 17
+      args: -rs_ksp_type cg -rs_pc_type hypre
+    test: # many spots beside others that do not press: coarse grids would take most of them away from their bounds
+      suffix: blocks_pressed
+      requires: hypre
+      args: -problem power -jump {{1e3 1e5}} -spots -block 4 -n 257 -seed 25 -density 0.25 -multiplier 1e4 -cycles 20
       args: -rs_ksp_type cg -rs_pc_type hypre
     test:
       suffix: blocks_3d

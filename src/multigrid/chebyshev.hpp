@@ -17,10 +17,10 @@ struct HasBlocks<Level, std::void_t<decltype(std::declval<Level &>().blocks)>> :
 template <bool B> struct Constant {
   HD constexpr operator bool() const { return B; }
 };
-// A bool, or a constant where levels have none.
+// A bool, or a constant where that is known of all levels of a type.
 template <class Level> auto has_blocks(const Level &level)
 {
-  if constexpr (HasBlocks<Level>::value) return (bool)level.blocks.any;
+  if constexpr (HasBlocks<Level>::value) return level.blocks.any;
   else return Constant<false>();
 }
 
@@ -139,7 +139,7 @@ public:
                    now = jacobi_ ? 1 : weight_of_step(degree_, s);
       const V *from = s == 1 && from_zero ? of.b : of.r;
       level.halo(z);
-      with_flags<!HasBlocks<Level>::value>(!from_zero || s > 1, s == degree_ - 1, [&](auto sum, auto last) {
+      with_flags<!std::is_same<Keep, bool>::value>(!from_zero || s > 1, s == degree_ - 1, [&](auto sum, auto last) {
         level.each_row(z, Next<T, V, decltype(sum), decltype(last), Keep>{inverse, z, from, of.r, w, of.x, (T)m, (T)c,
                                                                           (T)before, (T)now, sum, last, blocks});
       });

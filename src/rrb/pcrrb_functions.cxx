@@ -347,7 +347,8 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
    iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
 
    In three dimensions at most ten steps of CG, where couplings jump or coarsening in all directions does not suit all
-   nodes. Where they predict too many iterations one direction is coarsened alone, or the degree of the smoother grows.
+   nodes. Where they predict too many iterations one direction is coarsened alone, or the smoother solves lines, or its
+   degree grows.
 
 .seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`
 @*/

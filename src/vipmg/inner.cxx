@@ -20,9 +20,12 @@ constexpr double slow       = 0.5;  // a factor above brings it back
 // systems of the inactive nodes are taken in their place.
 constexpr int    judged     = 10;
 constexpr double too_many   = 40;
-// The same two numbers where interpolation does not follow the coefficients and PC rrb solves the systems.
-constexpr int    judged_rough   = 3;
+// The same two numbers where interpolation does not follow the coefficients. A cycle shows it, and each further one
+// takes nodes away from their bounds that belong there.
+constexpr int    judged_rough   = 1;
 constexpr double too_many_rough = 12;
+// natural residual that full multigrid must come to there, as a share of that of a cycle from the start
+constexpr double better         = 0.5;
 // So many linear problems in a row may be solved by neither of the two while the nonlinear residual does not fall.
 constexpr int    most_in_vain = 6;
 // products with the matrix that take as long as the operators of a tree's hierarchy and its cycles; those of grids are
@@ -50,11 +53,20 @@ struct Progress {
   bool too_slow(double natural, double target)
   {
     const int    window = rough ? judged_rough : judged;
-    const double before = std::exchange(past[cycles % window], natural), many = rough ? too_many_rough : too_many;
-    if (++cycles <= window) return false;
+    const double many   = rough ? too_many_rough : too_many, at = std::exchange(past[cycles % window], natural),
+                 before = cycles < window ? first : at;
+    // the fall of the first cycle is not that of the others, but where it is small, others fall less
+    if (++cycles < window + !rough) return false;
     return std::log(natural / target) * window > many * std::max(0., std::log(before / natural));
   }
 };
+
+Norms NormsOf(const Measure &m)
+{
+  Norms n;
+  n.inactive = std::sqrt(m.inactive), n.natural = std::sqrt(m.natural), n.lower = m.lower, n.upper = m.upper;
+  return n;
+}
 
 // Is the grid one of PC rrb?
 bool TakesRRB(const GridDescription &g)
@@ -124,8 +136,7 @@ PetscErrorCode Newton::ServesSingle(Mat J, Vec X, bool *serves)
 PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target,
                               Norms *n, Measure *model, bool *done)
 {
-  Norms c;
-  bool  changed;
+  bool changed;
 
   PetscFunctionBegin;
   *done = false;
@@ -139,8 +150,8 @@ PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F
   while (!*done) {
     TesseraCallCXX(*model = linear_->cycle(false, true));
     if (linear_->failed()) break;
-    now        = std::sqrt(model->natural);
-    c.inactive = std::sqrt(model->inactive), c.natural = now, c.lower = model->lower, c.upper = model->upper;
+    now           = std::sqrt(model->natural);
+    const Norms c = NormsOf(*model);
     PetscCall(problem.Cycle(++n->cycles, c));
     *done = c.inactive <= target && now <= 10 * target;
     if (*done || !(now < first) || n->cycles == max_single || single_.hopeless(now)) break;
@@ -184,6 +195,29 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// A start from the coarsest grid, which is judged after a cycle: where its natural residual is above *rival then, the
+// start that there was is the better one. Where coefficients are rough coarse grids may know less of the solution, and
+// of where it is in contact, than that start: a cycle from there comes first, with the measure *cold, and only what is
+// better by far takes its place.
+PetscErrorCode Newton::FullMultigrid(Problem &problem, bool climb, double first, Norms *n, Measure *cold, double *rival)
+{
+  const bool newton = with_newton(plan);
+
+  PetscFunctionBegin;
+  *rival = first;
+  if (linear_->rough()) {
+    TesseraCallCXX(*cold = linear_->cycle(climb, newton));
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
+    PetscCall(problem.Cycle(++n->cycles, NormsOf(*cold)));
+    *rival = better * std::sqrt(cold->natural);
+    TesseraCallCXX((linear_->hold(), linear_->restart()));
+  }
+  TesseraCallCXX(linear_->full_multigrid());
+  for (int k = 1; k + 1 < linear_->grids(); ++k)
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The same by cycles over all grids, which are counted on from n->cycles.
 PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                               double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
@@ -192,39 +226,31 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
   const bool   newton = with_newton(plan);
   const PetscInt before = n->cycles;
   bool         climb  = linear_->monotone() && carried_, changed = false;
-  Measure      m      = here;
+  Measure      m      = here, cold;
+  double       rival  = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
   PetscCall(Load(X, F, XL, XU, follow, &changed));
   TesseraCallCXX(if (changed) m = linear_->measure());
   Progress progress{std::sqrt(m.natural), std::sqrt(m.natural), linear_->rough()};
-  if (fmg && linear_->grids() > 1) {
-    // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
-    TesseraCallCXX(linear_->full_multigrid());
-    for (int k = 1; k + 1 < linear_->grids(); ++k)
-      PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
-  }
+  fmg = fmg && linear_->grids() > 1;
+  if (fmg) PetscCall(FullMultigrid(problem, climb, progress.first, n, &cold, &rival));
   while (n->cycles < before + max_cycles) {
     TesseraCallCXX(m = linear_->cycle(climb, newton));
     PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
     ++n->cycles;
-    const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
-    if (fmg && n->cycles == before + 1 && now > progress.first) { // worse than the start
-      fmg = false;
+    if (std::exchange(fmg, false) && std::sqrt(m.natural) > rival) { // worse than the start
       PetscCall(PetscInfo(solver,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
                           "present point (%g), which is kept\n",
-                          now, progress.first));
-      TesseraCallCXX(linear_->restart());
-      continue;
+                          std::sqrt(m.natural), rival));
+      TesseraCallCXX(if (linear_->rough()) linear_->resume(); else linear_->restart());
+      if (!linear_->rough()) continue;
+      m = cold;
     }
-    Norms c;
-    c.inactive = inactive;
-    c.natural  = now;
-    c.lower    = m.lower;
-    c.upper    = m.upper;
-    PetscCall(problem.Cycle(n->cycles, c));
+    const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
+    PetscCall(problem.Cycle(n->cycles, NormsOf(m)));
     if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
       PetscCall(PetscInfo(solver,

@@ -21,6 +21,8 @@ public:
   // follow: the last step of the correction that keep() has kept goes on being recombined with the next ones.
   virtual bool load(const double *F, const double *X, const double *XL, const double *XU, bool follow = false) = 0;
   virtual bool restart() = 0;        // sets x to what load() has set it to, and returns the same
+  virtual void hold() { }            // keeps x for resume(), which goes back to it. Where operators may be rough alone
+  virtual void resume() { }
   virtual void full_multigrid() = 0; // a start from the coarsest grid, of the right-hand side and the bounds
   virtual Measure cycle(bool monotone, bool newton) = 0; // with these parts; returns the measure of the new x
   virtual Measure measure() = 0;                         // of x as it is
@@ -61,6 +63,8 @@ public:
   Point   look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
   bool    symmetric() const override { return plan_->symmetric; }
   bool    rough() const override { return plan_->symmetric && plan_->rough; }
+  void    hold() override;
+  void    resume() override;
   bool    monotone() const override { return with_monotone(*plan_); }
   double  nodes() const override
   {
@@ -78,6 +82,7 @@ private:
   Graph    start_;       // full multigrid, like the next
   Graph    cycles_[4];   // by their parts, where nothing has to be asked of other processes
   uint64_t started_ = 0; // what full multigrid last began with
+  Buffer<double> held_;
 };
 
 } // namespace tessera::vipmg

@@ -169,6 +169,20 @@ bool BoxProblem::restart()
   return !(change.sum == 0);
 }
 
+void BoxProblem::hold()
+{
+  Level &l = plan_->levels[0];
+  if (held_.size() != l.x.size()) held_.resize(l.x.extent());
+  copy(l.x, held_);
+}
+
+void BoxProblem::resume()
+{
+  Level &l = plan_->levels[0];
+  copy(held_, l.x);
+  copy(held_, l.y);
+}
+
 void BoxProblem::take(const double *X0, const double *Y)
 {
   Level &l = plan_->levels[0];

@@ -96,6 +96,7 @@ private:
                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
   PetscErrorCode Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                         double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode FullMultigrid(Problem &problem, bool climb, double first, Norms *n, Measure *cold, double *rival);
   PetscErrorCode Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target, Norms *n,
                         Measure *model, bool *done);
   PetscErrorCode ServesSingle(Mat J, Vec X, bool *serves);

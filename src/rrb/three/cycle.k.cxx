@@ -32,6 +32,34 @@ template <class T> struct Smoothed {
   template <class End> void each_row(T *v, const End &end) { three::each_row(l, v, end); }
 };
 
+// z and w times that to x += c (B^-1 - D^-1) r. Z, X: is there such a vector? 3 numbers, and twice each of these.
+template <class T, bool Z, bool X> struct AddLines {
+  const T *solved, *inverse, *r;
+  T       *z, *x, c, w;
+  HD void  operator()(int p) const
+  {
+    const T v = c * (solved[p] - inverse[p] * r[p]);
+    if (Z) z[p] += v;
+    if (X) x[p] += w * v;
+  }
+};
+template <class T> struct SmoothedByLines : Smoothed<T> {
+  struct Blocks {
+    multigrid::Constant<true> any;
+    void add(SmoothedByLines &level, const T *r, T c, T *z, T *x, T w) const
+    {
+      Level<T> &l = level.l;
+      solve_lines(l, r);
+      const auto run = [&](auto kernel) { for_each(l.exec, level.unknowns(), kernel); };
+      const T *const v = l.lines.solved.data(), *const d = l.inverse.data();
+      if (z && x) run(AddLines<T, true, true>{v, d, r, z, x, c, w});
+      else if (z) run(AddLines<T, true, false>{v, d, r, z, x, c, w});
+      else run(AddLines<T, false, true>{v, d, r, z, x, c, w});
+    }
+  } blocks;
+  using Smoothed<T>::Smoothed;
+};
+
 } // namespace
 
 template <class T> void smooth(Level<T> &l, bool from_zero, bool begun)
@@ -39,9 +67,12 @@ template <class T> void smooth(Level<T> &l, bool from_zero, bool begun)
   struct Vectors {
     T *b, *x, *r, *z, *w;
   };
-  Smoothed<T> level(l);
-  l.smoother.template apply<T>(level, Vectors{l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()}, from_zero,
-                            begun);
+  const auto by = [&](auto level) {
+    l.smoother.template apply<T>(level, Vectors{l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()}, from_zero,
+                              begun);
+  };
+  if (l.lines.any) by(SmoothedByLines<T>(l));
+  else by(Smoothed<T>(l));
 }
 
 template <class T> void find_residual(Level<T> &l)

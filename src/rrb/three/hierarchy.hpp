@@ -44,11 +44,12 @@ void report_differences(const Level<T> &l, const Comm &comm, const Buffer<Differ
 template <class T> void  scale(Level<T> &l, const uint8_t *free);
 // The nodes of this process by their kinds. Zero bytes are an empty one.
 struct Counts {
-  int     fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0}, jumps = 0; // as in Kinds
+  int     fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0}, line[3] = {0, 0, 0}, jumps = 0; // as in Kinds
   double  loose = 0, faint = 0, first = 0;
   HD void join(const Counts &o)
   {
     for (int k = 0; k < 8; ++k) fraction[k] += o.fraction[k];
+    for (int d = 0; d < 3; ++d) line[d] += o.line[d];
     jumps += o.jumps;
     loose += o.loose;
     faint += o.faint;
@@ -56,7 +57,7 @@ struct Counts {
   }
 };
 // Two results, which are to be joined.
-template <class T> void  find_kinds(const Level<T> &l, bool finest, Counts *result);
+template <class T> void  find_kinds(Level<T> &l, bool finest, Counts *result);
 template <class T> Kinds shares(const Level<T> &l, const Comm &comm, const Counts &c);
 // In a periodic direction of one node its couplings along it are with itself.
 template <class T> void fold(Level<T> &l, int direction);
@@ -83,6 +84,9 @@ template <class T> class BlackSystem; // black.hpp
 struct Tried {
   bool   alone    = false; // one direction may be coarsened alone wherever that serves more nodes,
   bool   spared   = false; // and was not for fear of many coarse nodes
+  bool   lines    = false; // nodes with one strong direction may be left to lines
+  bool   whole    = false; // on the finest grid, too, which is no Schur complement then
+  bool   lined    = false; // lines would serve some
   bool   chosen   = false; // the last setup has chosen the grids
   double more     = 1;     // what degrees are multiplied by
   double expected = 0;     // iterations for 1e-6
@@ -134,8 +138,10 @@ private:
   void    join();
   bool    fits(Failure &failure);
   bool    look(size_t k, Failure &failure);
+  bool    look_again(Failure &failure, bool &same);
   bool    plan(size_t k, int step[3]);
-  bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly);
+  void    make_lines(size_t k, bool chosen);
+  bool    choose(const Kinds &k, Level<T> &l, int step[3], bool &lines);
   int     degree(const Level<T> &l) const;
   void    set_smoother(size_t k);
   void                      invert(Failure &failure);

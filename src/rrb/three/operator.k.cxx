@@ -63,6 +63,7 @@ template <class T, int F> struct Scale {
 template <class T, int F, bool Finest> struct FindKinds {
   box::Symmetric3<T, F> s;
   const uint8_t        *alive;
+  uint8_t              *along; // what line() says; nullptr where nobody asks
   int                   n[3];
   static constexpr double strong = 0.15; // share of the strongest direction's coupling
   static constexpr double faint  = 1e-5; // share of the larger diagonal entry
@@ -77,6 +78,23 @@ template <class T, int F, bool Finest> struct FindKinds {
     });
     return any;
   }
+  // 1 + the direction beside which the others are weak, be it on one side, where a line ends; 0: there is none
+  HD static uint8_t line(const T (&bound)[3])
+  {
+    int d = 0;
+    for (int a = 1; a < 3; ++a) d = bound[a] > bound[d] ? a : d;
+    for (int a = 0; a < 3; ++a)
+      if (a != d && bound[a] >= (T)strong * bound[d]) return 0;
+    return (uint8_t)(d + 1);
+  }
+  // The strong ones of the other two directions, by themselves: what is smooth along the lines knows these alone.
+  HD static int beside_line(int d, const T (&bound)[3], const bool (&alone)[3])
+  {
+    const int a = (d + 1) % 3, b = (d + 2) % 3;
+    const T   top = bound[a] > bound[b] ? bound[a] : bound[b];
+    const bool in[2] = {alone[a] || bound[a] >= (T)strong * top, alone[b] || bound[b] >= (T)strong * top};
+    return in[0] << a | in[1] << b;
+  }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Counts &counts) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
@@ -86,6 +104,7 @@ template <class T, int F, bool Finest> struct FindKinds {
     const int       i = 2 * t + P;
     const bool      in[3][2] = {{i > 0, i + 1 < n[0]}, {j > 0, j + 1 < n[1]}, {k > 0, k + 1 < n[2]}};
     int             loose = 0, faint_ones = 0;
+    if (along) along[e] = 0;
     box::unroll3<0, F>([&](auto m) {
       constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
       const ptrdiff_t q[2] = {o + s.template place<P, -x>(-y, -z), o + s.template place<P, x>(y, z)};
@@ -136,6 +155,13 @@ template <class T, int F, bool Finest> struct FindKinds {
     int set = 0;
     for (int a = 0; a < 3; ++a)
       if (alone[a] || bound[a] >= (T)strong * top) set |= 1 << a;
+    if (along) {
+      const int d = along[e] = line(bound);
+      if (d) {
+        set = 1 << (d - 1) | beside_line(d - 1, bound, alone);
+        ++counts.line[d - 1];
+      }
+    }
     for (int c = 0; c < 8; ++c) counts.fraction[c] += c == set;
     if (Finest) counts.jumps += jumps(in, all);
   }
@@ -213,13 +239,13 @@ template <class T> void scale(Level<T> &l, const uint8_t *free)
   if (l.schur) l.halo.exchange(l.diagonal.data());
 }
 
-template <class T> void find_kinds(const Level<T> &l, bool finest, Counts *result)
+template <class T> void find_kinds(Level<T> &l, bool finest, Counts *result)
 {
   with_operator(l, [&](auto s) {
     const auto run = [&](auto first) {
       box::join_nodes(l.exec, l.layout, l.own,
                       FindKinds<T, decltype(s)::kept, decltype(first)::value>{
-                        s, l.alive.data(), {l.n[0], l.n[1], l.n[2]}
+                        s, l.alive.data(), l.lines.along.data(), {l.n[0], l.n[1], l.n[2]}
       },
                       result);
     };
@@ -230,16 +256,18 @@ template <class T> void find_kinds(const Level<T> &l, bool finest, Counts *resul
 
 template <class T> Kinds shares(const Level<T> &l, const Comm &comm, const Counts &c)
 {
-  double counts[11] = {c.loose, c.faint, (double)c.jumps}, first = c.first > 0 ? c.first : 1e300, all = 0;
+  double counts[14] = {c.loose, c.faint, (double)c.jumps}, first = c.first > 0 ? c.first : 1e300, all = 0;
   Kinds  k;
   std::copy(c.fraction, c.fraction + 8, counts + 3);
+  std::copy(c.line, c.line + 3, counts + 11);
   if (!l.shared) {
-    MPI_Allreduce(MPI_IN_PLACE, counts, 11, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Allreduce(MPI_IN_PLACE, counts, 14, MPI_DOUBLE, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_DOUBLE, MPI_MIN, comm);
   }
   for (int s = 0; s < 8; ++s) all += counts[3 + s];
   all = std::max(all, 1.);
   for (int s = 0; s < 8; ++s) k.fraction[s] = counts[3 + s] / all;
+  for (int d = 0; d < 3; ++d) k.line[d] = counts[11 + d] / all;
   k.loose = counts[0];
   k.faint = counts[1] / all;
   k.jumps = counts[2] / all;
@@ -260,7 +288,7 @@ template <class T> void fold(Level<T> &l, int direction)
   template void  compress(Level<T> &, const Source &, Buffer<Differences> &); \
   template void  report_differences(const Level<T> &, const Comm &, const Buffer<Differences> &, Failure &); \
   template void  scale(Level<T> &, const uint8_t *); \
-  template void  find_kinds(const Level<T> &, bool, Counts *); \
+  template void  find_kinds(Level<T> &, bool, Counts *); \
   template Kinds shares(const Level<T> &, const Comm &, const Counts &); \
   template void  fold(Level<T> &, int);
 INSTANTIATE(double)

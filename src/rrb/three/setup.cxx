@@ -3,6 +3,8 @@
 #include "rrb/three/black.hpp"
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 
 namespace tessera::rrb::three {
 
@@ -17,12 +19,19 @@ constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6;
 constexpr double badly_some = 0.05, badly_many = 0.3;
 // The same where the trial has shown that coarsening in all directions does not do.
 constexpr double few_bad_for_one_tried = 0.1;
+// The same with lines: where they turn, a layer of nodes with two strong directions ties them together, and the third
+// must not be coarsened.
+constexpr double few_bad_with_lines = 0.001;
 // Iterations that are fair where couplings are smooth, and where they jump; if the trial expects more the degree grows,
 // as iterations fall in proportion to it, up to so many times.
 constexpr double fair_smooth = 5.8, fair_rough = 14, most_more = 4;
+// An iteration whose smoother solves lines takes so many times as long. A grid has them where they serve such a share
+// of its nodes, which is coarsened in other directions.
+constexpr double lines_cost = 1.5, lines_some = 0.02;
 // Nodes beside jumps or holes from which on it is a W-cycle. Coarse grids know less of these than of anything else,
-// and a second visit of the second one and all after it costs a few per cent of the first grid's work.
-constexpr double jumps_some = 0.002;
+// and a second visit of the second one and all after it costs a few per cent of the first grid's work. Where they are
+// fewer than jumps_many, lines are long.
+constexpr double jumps_some = 0.002, jumps_many = 0.4;
 // Couplings of next to nothing, as many as nodes times this, from which on the precision must be double: the sums of
 // rows in single precision no longer tell what ties parts of large coefficients to the rest.
 constexpr double faint_some = 0.002;
@@ -38,12 +47,6 @@ template <class T> bool in_range(double largest)
 int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
 
 } // namespace
-
-template <class T> size_t Level<T>::bytes() const
-{
-  return a.bytes() + inverse.bytes() + diagonal.bytes() + weights.bytes() + alive.bytes() + b.bytes() + x.bytes() +
-         r.bytes() + z.bytes() + w.bytes();
-}
 
 template <class T> static void allocate(Level<T> &l)
 {
@@ -85,29 +88,36 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
 }
 
 // Directions to coarsen: the most whose strong directions are right for all but a few of the nodes that all
-// directions would serve badly. False where there is none.
-template <class T>
-bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly)
+// directions would serve badly. False where there is none. lines: are there lines beside them?
+template <class T> bool Hierarchy<T>::choose(const Kinds &k, Level<T> &l, int step[3], bool &lines)
 {
   int    all = 0, best = 0;
-  double bad[8];
+  double bad[8], single[8], lined[8];
   for (int d = 0; d < 3; ++d)
     if (l.n[d] >= 2) all |= 1 << d;
   for (int c = 0; c < 8; ++c) {
-    bad[c] = 0;
+    bad[c] = single[c] = lined[c] = 0;
     for (int s = 0; s < 8; ++s)
-      if (c & ~s) bad[c] += k.fraction[s];
+      if (c & ~s) {
+        bad[c] += k.fraction[s];
+        if (bits(s) == 1) single[c] += k.fraction[s];
+      }
+    for (int d = 0; d < 3; ++d)
+      if (c & ~(1 << d)) lined[c] += k.line[d];
   }
   for (int c = 1; c < 8; ++c)
     if (!(c & ~all) && bad[c] <= fewer_bad * bad[all] &&
         (bits(c) > bits(best) || (bits(c) == bits(best) && bad[c] < bad[best])))
       best = c;
   const bool one = bits(best) == 1 && bits(all) == 3 && l.n[best >> 1] > short_direction;
-  const double tried = one ? few_bad_for_one_tried : few_bad, few = one && !tried_.alone ? few_bad_for_one : tried;
+  const double tried = one ? few_bad_for_one_tried : few_bad, points = one && !tried_.alone ? few_bad_for_one : tried,
+               few   = tried_.lines ? few_bad_with_lines : points;
   tried_.spared = tried_.spared || (best && bad[all] < few && bad[all] >= tried);
   if (!best || bad[all] < few) best = all;
   for (int d = 0; d < 3; ++d) step[d] = best >> d & 1 ? 2 : 1;
-  served_badly = bad[best];
+  l.served_badly = bad[best];
+  tried_.lined   = tried_.lined || single[best] > badly_some;
+  lines          = lined[best] > lines_some;
   return best;
 }
 
@@ -228,10 +238,41 @@ template <class T> void Hierarchy<T>::set_smoother(size_t k)
 // The directions that level k is coarsened in, and its smoother.
 template <class T> bool Hierarchy<T>::plan(size_t k, int step[3])
 {
-  Level<T>  &l   = levels_[k];
-  const bool any = choose(kinds_[k], l, step, l.served_badly);
+  Level<T>  &l      = levels_[k];
+  const bool before = l.lines.any, any = choose(kinds_[k], l, step, l.lines.any);
+  if (l.lines.any != before) ++setups_;
   set_smoother(k);
   return any;
+}
+
+// The blocks of level k's lines, where there are to be any; chosen: its kinds are known.
+template <class T> void Hierarchy<T>::make_lines(size_t k, bool chosen)
+{
+  Level<T> &l = levels_[k];
+  for (int d = 0; d < 3 && chosen; ++d) {
+    std::set<int> begins; // of the processes' parts
+    for (const Box3 &b : boxes_) begins.insert(b.lo[d]);
+    l.lines.directions[d] = kinds_[k].line[d] > 0;
+    l.lines.processes[d]  = (int)begins.size();
+    l.lines.place[d]      = (int)std::distance(begins.begin(), begins.lower_bound(l.own.lo[d]));
+  }
+  if (l.lines.any) factor_lines(l, k ? nullptr : free_.data());
+}
+
+// After new values, for which the host waits once: would the same grids be chosen?
+template <class T> bool Hierarchy<T>::look_again(Failure &failure, bool &same)
+{
+  if (!fits(failure)) return false;
+  for (size_t k = 0; k < levels_.size(); ++k) {
+    int        step[3];
+    const bool lines = levels_[k].lines.any;
+    if (!look(k, failure)) return false;
+    if (k + 1 == levels_.size()) break;
+    plan(k, step);
+    same = same && std::equal(step, step + 3, levels_[k].step) && lines == levels_[k].lines.any;
+    if (!same) break;
+  }
+  return true;
 }
 
 template <class T> Failure Hierarchy<T>::build(const Source &source, bool refresh)
@@ -240,10 +281,11 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   Level<T> &finest = levels_[0];
   tried_.chosen = !refresh;
   if (!refresh) {
-    tried_.spared = false;
+    tried_.spared = tried_.lined = false;
     ++setups_;
     finest.star  = !source.box;
-    finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
+    finest.schur = finest.star && !tried_.whole &&
+                   !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
     for (int d = 0; d < 3; ++d) // red and black nodes take turns
       if (finest.periodic[d] && finest.n[d] % 2) finest.schur = false;
     allocate(finest);
@@ -260,6 +302,8 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   compress(finest, source, differences_);
   if (!refresh && !fits(failure)) return failure;
   for (size_t k = 0;; ++k) {
+    Buffer<uint8_t> &along = levels_[k].lines.along;
+    if (!refresh) along.resize(Extent{tried_.lines ? levels_[k].layout.size() : 0, exec_.space});
     scale(levels_[k], k ? nullptr : free_.data());
     find_kinds(levels_[k], k == 0, found_.data() + 2 * k);
     if (!refresh && !look(k, failure)) return failure;
@@ -268,24 +312,23 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
       int        step[3];
       const bool any = plan(k, step);
       if (levels_[k].shared && (!any || (params_.levels && (int)k + 1 >= params_.levels))) break;
+      if (levels_[k].schur && levels_[k].lines.any) {
+        tried_.whole = true;
+        return build(source, false);
+      }
+      make_lines(k, true);
       add_level(step);
-    }
+    } else make_lines(k, false);
     Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
     interpolate(fine, coarse);
     product(fine, coarse);
     for (int d = 0; d < 3; ++d)
       if (coarse.periodic[d] && coarse.n[d] == 1) fold(coarse, d);
   }
-  if (refresh) { // the host waits once, at the end
+  if (refresh) {
     bool same = true;
-    if (!fits(failure)) return failure;
-    for (size_t k = 0; k < levels_.size(); ++k) {
-      int step[3];
-      if (!look(k, failure)) return failure;
-      if (k + 1 == levels_.size()) break;
-      plan(k, step);
-      same = same && std::equal(step, step + 3, levels_[k].step);
-      if (same) continue;
+    if (!look_again(failure, same)) return failure;
+    if (!same) {
       tried_ = Tried(); // other couplings
       return build(source, false);
     }
@@ -330,13 +373,28 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
   Failure failure = build(source, refresh);
   if (failure.failed || !tried_.chosen) return failure;
   const double fair = kinds_[0].jumps > jumps_some ? fair_rough : fair_smooth;
-  const auto   attempt = [&] { return worth_trying() ? try_cycle(fair) : 0; };
+  // Where lines are long they are the remedy.
+  const double content = tried_.lined && kinds_[0].jumps < jumps_many ? fair_smooth : fair;
+  const auto   attempt = [&] { return worth_trying() ? try_cycle(content) : 0; };
   tried_.expected = attempt();
   if (tried_.expected > fair && tried_.spared) {
     tried_.alone  = true;
     failure = build(source, false);
     if (failure.failed) return failure;
     tried_.expected = attempt();
+  }
+  if (tried_.expected > content && tried_.lined) {
+    const double points = tried_.expected;
+    tried_.lines        = true;
+    failure             = build(source, false);
+    if (failure.failed) return failure;
+    tried_.expected = attempt();
+    if (!(tried_.expected * lines_cost < points)) {
+      tried_.lines = tried_.whole = false;
+      failure                     = build(source, false);
+      if (failure.failed) return failure;
+      tried_.expected = points;
+    }
   }
   if (tried_.expected <= fair) return failure;
   tried_.more = std::min(most_more, tried_.expected / fair);
@@ -421,49 +479,10 @@ template <class T> void Hierarchy<T>::invert(Failure &failure)
   for (auto &f : packed_) f.resize(Extent{places.size(), exec_.space});
 }
 
-template <class T> std::vector<GridReport> Hierarchy<T>::report() const
-{
-  std::vector<GridReport> all;
-  for (size_t k = 0; k < levels_.size(); ++k) {
-    const Level<T> &l = levels_[k];
-    GridReport      r;
-    for (int d = 0; d < 3; ++d) r.n[d] = l.n[d], r.step[d] = l.step[d];
-    r.degree     = l.degree;
-    r.star       = l.star;
-    r.schur      = l.schur;
-    r.everywhere = l.shared;
-    r.exact      = k + 1 == levels_.size();
-    std::copy(kinds_[k].fraction, kinds_[k].fraction + 8, r.kinds);
-    all.push_back(r);
-  }
-  return all;
-}
-
 template <class T> Hierarchy<T>::Hierarchy() = default;
 template <class T> Hierarchy<T>::~Hierarchy() = default;
 template <class T> Reduced *Hierarchy<T>::reduced() { return black_.get(); }
 
-template <class T> size_t Hierarchy<T>::bytes() const
-{
-  size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + places_.bytes();
-  b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes() + (black_ ? black_->bytes() : 0);
-  for (const Level<T> &l : levels_) b += l.bytes();
-  return b;
-}
-
-template <class T> double Hierarchy<T>::flops() const
-{
-  double sum = 0;
-  for (size_t k = 0; k < levels_.size(); ++k) {
-    const Level<T> &l        = levels_[k];
-    const double    products = 2. * l.degree;
-    sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + (l.schur ? 27 : 2 * 27) / 8.);
-  }
-  return 2 * sum;
-}
-
-template struct Level<double>;
-template struct Level<float>;
 template class Hierarchy<double>;
 template class Hierarchy<float>;
 

@@ -5,8 +5,9 @@
 // from the operator (weights.k.cxx), coarse operators are P'AP with 27 points (product.k.cxx). The smoother is
 // Chebyshev's polynomial of the fourth kind (multigrid/chebyshev.hpp) in the operator scaled by the sums of absolute
 // values of its rows, whose eigenvalues are at most 1; on the finest grid of a 7-point operator in its Schur
-// complement on the black nodes, i + j + k odd, scaled by the diagonal, whose eigenvalues are at most 1 too. So
-// there are neither lines nor estimates.
+// complement on the black nodes, i + j + k odd, scaled by the diagonal, whose eigenvalues are at most 1 too. Where no
+// coarsening serves, lines may take the diagonal's place (lines.hpp), with eigenvalues of at most 1 as well. So there
+// are no estimates.
 #pragma once
 #include "box/grid3.hpp"
 #include "box/symmetric3.hpp"
@@ -14,6 +15,7 @@
 #include "multigrid/chebyshev.hpp"
 #include "multigrid/cycle.hpp"
 #include "multigrid/exact.hpp"
+#include "rrb/three/lines.hpp"
 #include <memory>
 #include <vector>
 
@@ -34,9 +36,11 @@ struct Params {
   bool  strict    = false;            // single precision is refused where double is likely to do much better
 };
 
-// Shares of nodes by their set of strong directions, bit d for direction d; and what is wrong with the operator.
+// Shares of nodes by their set of strong directions, bit d for direction d, and of those that lines go through, which
+// are strong in the line's direction and where the others are; and what is wrong with the operator.
 struct Kinds {
   double  fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  double  line[3] = {0, 0, 0};
   double loose    = 0; // neighbours with next to no coupling, on the finest grid
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
@@ -61,6 +65,7 @@ template <class T> struct Level : Grid3 {
   Buffer<uint8_t>    alive;               // 1 at nodes that have couplings
   Buffer<T>          b, x, r, z, w;
   multigrid::Chebyshev smoother;
+  Lines<T>             lines;
   int                  degree = 2;
   double               served_badly = 0; // share of the nodes that the directions coarsened do not suit
 
@@ -84,7 +89,7 @@ struct Failure {
 // What the setup has made of a grid.
 struct GridReport {
   int    n[3] = {1, 1, 1}, step[3] = {1, 1, 1}, degree = 0;
-  bool   star = false, schur = false, everywhere = false, exact = false;
+  bool   star = false, schur = false, everywhere = false, exact = false, lines = false;
   double kinds[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 };
 
