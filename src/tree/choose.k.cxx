@@ -121,23 +121,22 @@ template <class T> void Hierarchy<T>::choose_cycle()
   }
 }
 
-// Where coefficients jump the cycle is W, of which the grids from the third coarse one down are visited once by each
-// grid above them: iterations are those of a W-cycle down to the last grid, but for one more of ten where coefficients
-// jump by 1e6, and a device, where small grids cost launches, has eight visits of them in place of hundreds. Mostly the
-// cycle gains all it can between the mesh and the first grid, and a V-cycle is enough from there: its least eigenvalue
-// on the second coarse grid is 0.7 to 0.85. Where that is lower, iterations rise: 0.45 of a mesh with slits and
-// fractures, 0.63 of large squares 1 : 1e6. With several unknowns per node they rise by a quarter.
+// Where coefficients jump the cycle is W: on a device, where small grids cost launches, only on the mesh and the first
+// coarse grid, which takes as many iterations, or one more of ten where coefficients jump by 1e6. Mostly the cycle
+// gains all it can between the mesh and the first grid, and a V-cycle is enough from there: its least eigenvalue on the
+// second coarse grid is 0.7 to 0.85. Where that is lower, iterations rise: 0.45 of a mesh with slits and fractures,
+// 0.63 of large squares 1 : 1e6. With several unknowns per node they rise by a quarter.
 template <class T> void Hierarchy<T>::choose_visits()
 {
   constexpr double fast  = 0.65;
   constexpr int    steps = 8, second = 2;
   twice_ = INT_MAX;
   if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return;
-  twice_ = deepest;
+  twice_ = strategy_->visits_twice;
   if (last() <= second || params_.bs > 1) return;
   twice_ = 1; // for the trial, too
   const double least = spectrum(second, steps)[0];
-  if (!(least >= fast && least < 1)) twice_ = deepest; // 1: the trial says nothing
+  if (!(least >= fast && least < 1)) twice_ = strategy_->visits_twice; // 1: the trial says nothing
 }
 
 template std::array<double, 2> Hierarchy<double>::spectrum(int, int);

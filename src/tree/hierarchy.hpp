@@ -466,7 +466,6 @@ private:
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
   bool                  constants_ = false; // are in its null space
   bool                  amli_      = false; // V-cycles are slow
-  static constexpr int  deepest    = 3; // where coefficients jump, at most
   int                   twice_     = INT_MAX; // so many grids of a W-cycle, from the mesh on, visit the next one twice
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;

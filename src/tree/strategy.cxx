@@ -1,5 +1,6 @@
 #include "tree/strategy.hpp"
 #include "exec/strategy.hpp"
+#include <climits>
 
 namespace tessera::tree {
 
@@ -14,12 +15,13 @@ Strategy on_host()
   s.product_in_blocks = false;
   s.looks_first = s.notes_diagonal = true;
   s.keeps_work        = false;
+  s.visits_twice      = INT_MAX;
   s.normalises_floats = true;
   return s;
 }
 
-// A device: to look at a result is to wait, and messages cost more beside work: a grid of all processes is faster on
-// each up to more unknowns.
+// A device: a small grid costs launches, to look at a result is to wait, and messages cost more beside work: a grid of
+// all processes is faster on each up to more unknowns.
 Strategy on_device()
 {
   Strategy s;
@@ -28,6 +30,7 @@ Strategy on_device()
   s.product_in_blocks = true;
   s.looks_first = s.notes_diagonal = false;
   s.keeps_work        = true;
+  s.visits_twice      = 2;
   s.normalises_floats = false;
   return s;
 }

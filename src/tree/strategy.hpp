@@ -15,6 +15,8 @@ struct Strategy {
   bool notes_diagonal;     // where a row has its diagonal is kept from the first look at the matrix
   bool keeps_work;         // memory that a setup works in stays for the next one
   // ---- application
+  int  visits_twice;       // so many grids of a W-cycle of coefficients that jump, from the mesh on, visit the next one
+                           // twice
   bool normalises_floats;  // in single precision right-hand sides are divided by their largest number
 };
 

@@ -333,9 +333,10 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
   }
 }
 
-// Where coefficients jump a W-cycle comes to its last grids eight times: on a device their kernels cost launches.
+// On a device, where small grids cost launches, a W-cycle of coefficients that jump comes to them four times.
 TEST(AuxAMG, CyclesOfJumpsVisitSmallGridsSeldom)
 {
+  if (!unit_cuda()) GTEST_SKIP();
   const int           n = 150;
   std::vector<int>    i = {0}, j;
   std::vector<double> a, x, cell((size_t)(n * n));
@@ -366,5 +367,5 @@ TEST(AuxAMG, CyclesOfJumpsVisitSmallGridsSeldom)
   ASSERT_LT(5, (int)h.levels().size());
   int visits = 1;
   for (int l = 0; l + 1 < (int)h.levels().size(); ++l) visits *= h.visits(l);
-  EXPECT_EQ(visits, 8);
+  EXPECT_EQ(visits, 4);
 }
