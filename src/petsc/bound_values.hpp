@@ -22,7 +22,7 @@ struct BoundCounts {
 
 // n bounds l and u; those beyond `infinity` are none. The largest absolute value of the finite ones.
 double      largest_bound(const Exec &exec, int n, const double *l, const double *u, double infinity);
-// Lower bounds above upper ones by 16 units of rounding of the larger one, or of `unit`, have been rounded.
+// Lower bounds above upper ones by at most 16 units of rounding of the larger one, or of `unit`, have been rounded.
 BoundCounts count_bounds(const Exec &exec, int n, const double *l, const double *u, double infinity, double unit);
 // x := the nearest point between the bounds
 void        project_to_bounds(const Exec &exec, int n, const double *l, const double *u, double *x);

@@ -123,7 +123,7 @@ PetscErrorCode LookAtBounds(const Exec &exec, Vec xl, Vec xu, BoundsReport *repo
   VectorView  l, u;
   BoundCounts counts;
   PetscInt    n, start, N, first;
-  PetscReal   ends[2], largest = 0;
+  PetscReal   ends[2] = {0, 0}, largest = 0;
   MPI_Comm    comm = PetscObjectComm((PetscObject)xl);
 
   PetscFunctionBegin;
@@ -155,8 +155,8 @@ PetscErrorCode LookAtBounds(const Exec &exec, Vec xl, Vec xu, BoundsReport *repo
     PetscCallMPI(MPI_Comm_size(comm, &size));
     int me = first == report->first ? rank : size;
     if (me == rank) {
-      copy(l.data() + local, exec.space, &ends[0], Space::host, 1);
-      copy(u.data() + local, exec.space, &ends[1], Space::host, 1);
+      TesseraCallCXX(copy(l.data() + local, exec.space, &ends[0], Space::host, 1));
+      TesseraCallCXX(copy(u.data() + local, exec.space, &ends[1], Space::host, 1));
     }
     PetscCallMPI(MPI_Allreduce(&me, &owner, 1, MPI_INT, MPI_MIN, comm));
     PetscCallMPI(MPI_Bcast(ends, 2, MPIU_REAL, owner, comm));

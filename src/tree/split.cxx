@@ -6,7 +6,7 @@
 //
 // A function must have a node at which no other vertex has more weight. Else the part reaches less than half a cell
 // towards that vertex, and its weights go to the other vertices of its nodes: linear functions are not reproduced
-// there, but grids have a quarter less unknowns, and those left are less alike.
+// there, but grids have a quarter less unknowns, and no two functions are nearly the same.
 //
 // Where nodes have several unknowns, whose rotations must be reproduced, and where parts are told apart by values, as
 // nearly all nodes are at such a border then, all nodes around a vertex are its core, and all functions stay.
@@ -292,7 +292,7 @@ template <class T> int Setup<T>::number_parts(Level<T> &fine, const Cells &cells
   return vertices + (int)list.size() - 2 * markers.back();
 }
 
-// Weights of functions that there are not go to the others of the node.
+// Weights of functions that are left out go to the others of the node.
 template <class T> void Setup<T>::drop_weights(Level<T> &fine, Parts &parts)
 {
   for (int p = 0; p < parts.points; ++p) {

@@ -244,7 +244,7 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
       PetscCall(PetscInfo(solver,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
                           "present point (%g), which is kept\n",
-                          std::sqrt(m.natural), rival));
+                          std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : rival));
       TesseraCallCXX(if (linear_->rough()) linear_->resume(); else linear_->restart());
       if (!linear_->rough()) continue;
       m = cold;

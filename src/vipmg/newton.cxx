@@ -69,6 +69,7 @@ PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
   if (tree != on_tree || plan.exec.space != space) PetscCall(Reset());
   on_tree           = tree;
   plan.exec.space   = space;
+  plan.strategy     = &strategy_of(space);
   plan.exec.threads = HostThreads();
   PetscCall(UseCurrentStream(space));
   if (on_tree) {

@@ -64,7 +64,7 @@ TEST(Vipmg, DeviceAsHost)
             plan.params.pre  = 1; // by itself the host would take two in V-cycles
             plan.params.post = 1 + part / 2;
             Case d = c;
-            d.wind = symmetric ? 0 : 0.7;
+            d.wind = symmetric ? 0 : 0.02; // too little for sweeps in its order, which the host alone has
             BoxProblem problem = pose(d, plan);
             EXPECT_EQ(plan.symmetric, symmetric);
             if (c.turn < c.n[0]) {
@@ -78,7 +78,7 @@ TEST(Vipmg, DeviceAsHost)
             changed[there] = part & 2 ? m.changed : 0;
             for (const Level &l : plan.levels) ordered = ordered || l.ordered;
           }
-          if (ordered) continue; // the host alone sweeps in the order of the wind
+          if (ordered) continue;
           ++compared[symmetric];
           double most = 0, off = 0;
           for (size_t e = 0; e < x[0].size(); ++e) most = std::max(most, std::fabs(x[0][e])), off = std::max(off, std::fabs(x[0][e] - x[1][e]));
