@@ -62,7 +62,7 @@ typedef struct {
   PetscReal     spectrum[2]; /* AMLI on the lumped forms: its interval */
   PetscReal     lumped;      /* lumped forms: what is lumped, in the mean over the diagonal */
   PetscBool     schur;       /* from here on Galerkin form: smoothed on the Schur complement of its red nodes */
-  PCRRBSmoother smoother;    /* in use: not auto */
+  PCRRBSmoother smoother;    /* in use: not auto; in three dimensions line_alt where lines are Chebyshev's blocks */
   PetscInt      sweeps;      /* before and after the next grid */
   PetscReal     strong_i, strong_j,
     oblique;                 /* shares of nodes with strong couplings in one direction alone, or in an oblique one */

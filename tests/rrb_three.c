@@ -1,6 +1,7 @@
 static char help[] = "PC and KSP rrb in three dimensions: iterations of problems of many kinds against what is promised, on sizes and processes that do not matter.\n\n";
 
 #include "rrb_three_problem.h"
+#include "tessera.h"
 
 /* A coefficient for each edge, and what the sides are. */
 typedef struct {
@@ -49,6 +50,7 @@ static const Problem problems[] = {
   {"strong planes that turn",  PLANES,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
   {"the same, z weak, rows",   PLANES,    {1, 1, 1e-3},    PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
   {"strong lines that turn",   TURNING,   {1, 1e-3, 1},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
+  {"the same, periodic",       TURNING,   {1, 1e-3, 1},    PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, 8 },
   {"land with Dirichlet rows", MASK,      {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
 };
 
@@ -66,11 +68,14 @@ static PetscBool Cancels(const Problem *p, const PetscInt q[3])
 {
   return p->kind == CANCELLED && q[0] % 4 == 2 && q[1] % 4 == 2 && q[2] % 4 == 1 ? PETSC_TRUE : PETSC_FALSE;
 }
+static PetscReal change = 0;              /* of the coefficients, at random */
+static PetscBool needed = PETSC_FALSE;     /* are lines, where strong directions turn? */
+
 /* The coefficient between a node and another one beside it. */
 static PetscReal Edge(const Problem *p, const PetscInt a[3], const PetscInt b[3], const PetscInt n[3])
 {
   const PetscReal u = Cell(p, a[0], a[1], a[2], n), v = Cell(p, b[0], b[1], b[2], n);
-  PetscReal       factor = 1;
+  PetscReal       factor = 1 + change * Random((a[0] + b[0] + 2 * n[0]) % (2 * n[0]), (a[1] + b[1] + 2 * n[1]) % (2 * n[1]), (a[2] + b[2] + 2 * n[2]) % (2 * n[2]), 7);
 
   for (int d = 0; d < 3; ++d)
     if (a[d] != b[d]) factor *= p->along[d];
@@ -83,7 +88,7 @@ static PetscReal Edge(const Problem *p, const PetscInt a[3], const PetscInt b[3]
   if (p->kind == PLANES && a[1] != b[1] && 2 * a[0] < n[0]) factor *= 1e-3;
   if (p->kind == TURNING && a[1] == b[1]) {
     PetscInt block = 0;
-    for (int d = 0; d < 3; ++d) block += 2 * PetscMin(a[d], b[d]) / n[d];
+    for (int d = 0; d < 3; ++d) block += 2 * (p->periodic ? (PetscMin(a[d], b[d]) + n[d]) % n[d] : PetscMin(a[d], b[d])) / n[d];
     if ((a[0] != b[0]) == (block % 2 == 0)) factor *= 1e-2;
   }
   if (p->kind == STRETCHED)
@@ -152,8 +157,62 @@ static PetscErrorCode Fill(const Problem *p, DM da, const PetscInt n[3], Mat A)
   PetscFunctionReturn(0);
 }
 
+/* The grids whose smoother solves lines */
+static PetscErrorCode WithLines(PC pc, PetscInt *count)
+{
+  TesseraGridsInfo info;
+  PCRRBGridInfo    grid;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCRRBGetInfo(pc, &info));
+  *count = 0;
+  for (PetscInt g = 0; g < info.grids; ++g) {
+    PetscCall(PCRRBGetGridInfo(pc, g, &grid));
+    *count += grid.smoother == PC_RRB_SMOOTHER_LINE_ALT;
+  }
+  PetscFunctionReturn(0);
+}
+
+/* An application to a vector that is not finite leaves nothing behind. */
+static PetscErrorCode Forgets(const Problem *p, PC pc, Vec b)
+{
+  Vec       x[2], nan;
+  PetscBool same;
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; ++k) PetscCall(VecDuplicate(b, &x[k]));
+  PetscCall(VecDuplicate(b, &nan));
+  PetscCall(VecSet(nan, NAN));
+  PetscCall(PCApply(pc, b, x[0]));
+  PetscCall(PCApply(pc, nan, x[1]));
+  PetscCall(PCApply(pc, b, x[1]));
+  PetscCall(VecEqual(x[0], x[1], &same)); /* false where both have NaN */
+  if (!same) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: another result after a vector that is not finite\n", p->name));
+  for (int k = 0; k < 2; ++k) PetscCall(VecDestroy(&x[k]));
+  PetscCall(VecDestroy(&nan));
+  PetscFunctionReturn(0);
+}
+
+/* New values that differ little keep the lines. */
+static PetscErrorCode Keeps(const Problem *p, DM da, const PetscInt n[3], Mat A, KSP ksp, PetscInt lines)
+{
+  PC       pc;
+  PetscInt count;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(ksp, &pc));
+  change = 0.01;
+  PetscCall(Fill(p, da, n, A));
+  change = 0;
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetUp(ksp));
+  PetscCall(WithLines(pc, &count));
+  if (!lines != !count || (needed && !lines)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %" PetscInt_FMT " grids with lines, then %" PetscInt_FMT "\n", p->name, lines, count));
+  PetscFunctionReturn(0);
+}
+
 /* Solves with the matrix twice, the second time with other values: the iterations, and the residual. */
-static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char *type, PetscInt its[2], PetscReal *residual)
+static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char *type, PetscInt its[2], PetscReal *residual, PetscInt *lines)
 {
   const DMBoundaryType sides = p->periodic ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
   PetscInt             n[3];
@@ -161,6 +220,7 @@ static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char
   Mat                  A;
   Vec                  b, x;
   KSP                  ksp;
+  PC                   pc;
   KSPConvergedReason   reason;
 
   PetscFunctionBeginUser;
@@ -182,6 +242,12 @@ static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char
     if (reason <= 0) its[k] = 100;
   }
   PetscCall(Residual(A, x, b, residual));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(WithLines(pc, lines));
+  if (p->kind == PLANES || p->kind == TURNING) {
+    PetscCall(Forgets(p, pc, b));
+    PetscCall(Keeps(p, da, n, A, ksp, *lines));
+  }
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));
@@ -200,15 +266,16 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsSetValue(NULL, "-pc_type", "rrb"));
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n", n, &number, &set));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-counts", &counts, NULL)); /* prints them */
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-lines", &needed, NULL));
   for (size_t k = 0; k < sizeof(problems) / sizeof(*problems); ++k)
     for (int t = 0; t < 2; ++t) {
       const Problem    *p     = &problems[k];
       const char *const types[] = {"cg", "rrb"};
-      PetscInt          its[2];
+      PetscInt          its[2], lines;
       PetscReal         residual;
 
-      PetscCall(Solve(p, n, types[t], its, &residual));
-      if (counts) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-26s %-4s %" PetscInt_FMT " %" PetscInt_FMT " iterations\n", p->name, types[t], its[0], its[1]));
+      PetscCall(Solve(p, n, types[t], its, &residual, &lines));
+      if (counts) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-26s %-4s %" PetscInt_FMT " %" PetscInt_FMT " iterations, %" PetscInt_FMT " grids with lines\n", p->name, types[t], its[0], its[1], lines));
       if (its[0] > p->most || PetscAbs(its[0] - its[1]) > 1) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s: %" PetscInt_FMT " and %" PetscInt_FMT " iterations, %" PetscInt_FMT " are promised\n", p->name, types[t], its[0], its[1], p->most));
       if (!(residual < 1.05e-6)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s: residual %g\n", p->name, types[t], (double)residual));
     }
@@ -223,6 +290,7 @@ int main(int argc, char **argv)
     output_file: output/rrb_three.out
     test:
       suffix: 1
+      args: -lines
     test:
       suffix: double
       args: -pc_rrb_precision double -n 20,17,9

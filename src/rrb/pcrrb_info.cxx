@@ -60,7 +60,7 @@ static PetscErrorCode GetGridInfoThree(PC pc, PetscInt grid, PCRRBGridInfo *info
   info->everywhere = g.everywhere && !f.everywhere ? PETSC_TRUE : PETSC_FALSE;
   info->exact      = g.exact ? PETSC_TRUE : PETSC_FALSE;
   info->schur      = g.schur && !g.exact ? PETSC_TRUE : PETSC_FALSE;
-  info->smoother   = PC_RRB_SMOOTHER_POINT;
+  info->smoother   = g.lines && !g.exact ? PC_RRB_SMOOTHER_LINE_ALT : PC_RRB_SMOOTHER_POINT;
   info->sweeps     = g.exact ? 0 : g.degree;
   info->complexity = size(g) / size(f);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -360,8 +360,12 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
         PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d x %d, exact\n", (int)k, g.n[0], g.n[1], g.n[2]));
     else
       PetscCall(PetscViewerASCIIPrintf(viewer,
-                                       "    grid %d: %d x %d x %d, %s, degree %d; coarsened in %s%s%s%s\n", (int)k,
-                                       g.n[0], g.n[1], g.n[2], g.schur ? "Schur complement" : "27 points", g.degree,
+                                       "    grid %d: %d x %d x %d, %s, degree %d%s; coarsened in %s%s%s%s\n", (int)k,
+                                       g.n[0], g.n[1], g.n[2],
+                                       g.schur  ? "Schur complement"
+                                       : g.star ? "7 points"
+                                                : "27 points",
+                                       g.degree, g.lines ? " with lines" : "",
                                        g.step[0] == 2 ? "x" : "", g.step[1] == 2 ? "y" : "", g.step[2] == 2 ? "z" : "",
                                        g.everywhere && f.everywhere != g.everywhere ? "; on every process" : ""));
   }

@@ -78,6 +78,10 @@ template <class T> void smooth(Level<T> &l, bool from_zero, bool begun);
 template <class T> void find_residual(Level<T> &l);  // l.r = b - A x
 template <class T> void multiply(Level<T> &l, T *v, T *q); // q = A v, of a Schur complement at the black nodes
 
+// --- last.cxx ---
+// The node of the finest grid that node `from` of level k lies on.
+template <class T> void name_node(const std::vector<Level<T>> &levels, size_t k, double from, int node[3]);
+
 template <class T> class BlackSystem; // black.hpp
 
 // What the trial has shown.
@@ -85,11 +89,19 @@ struct Tried {
   bool   alone    = false; // one direction may be coarsened alone wherever that serves more nodes,
   bool   spared   = false; // and was not for fear of many coarse nodes
   bool   lines    = false; // nodes with one strong direction may be left to lines
-  bool   whole    = false; // on the finest grid, too, which is no Schur complement then
-  bool   lined    = false; // lines would serve some
+  bool   whole    = false; // the finest grid is not a Schur complement, as it has lines
+  bool   lined    = false; // some level has more than 5 % of nodes with one strong direction that is not coarsened
   bool   chosen   = false; // the last setup has chosen the grids
   double more     = 1;     // what degrees are multiplied by
   double expected = 0;     // iterations for 1e-6
+  double before   = 0;     // the same of earlier values, whose choices alone and lines are
+  // What the choice of grids for other values begins with.
+  Tried  kept() const
+  {
+    Tried t;
+    t.alone = alone, t.lines = lines, t.before = expected;
+    return t;
+  }
 };
 
 template <class T> class Hierarchy : public Solver {
@@ -133,6 +145,12 @@ public:
 private:
   Failure build(const Source &source, bool refresh);
   bool    worth_trying() const;
+  double  fair() const;    // iterations, for such couplings
+  double  content() const; // the same, from which on lines are tried
+  double  attempt();
+  Failure try_lines(const Source &source);
+  void    try_others(const Source &source, Failure &failure);
+  bool    as_before() const;
   double  try_cycle(double most); // trial.k.cxx
   void    add_level(const int step[3]);
   void    join();
@@ -140,7 +158,9 @@ private:
   bool    look(size_t k, Failure &failure);
   bool    look_again(Failure &failure, bool &same);
   bool    plan(size_t k, int step[3]);
-  void    make_lines(size_t k, bool chosen);
+  void    make_lines(size_t k);
+  void    blocks(size_t k);
+  void    add_directions(size_t k);
   bool    choose(const Kinds &k, Level<T> &l, int step[3], bool &lines);
   int     degree(const Level<T> &l) const;
   void    set_smoother(size_t k);

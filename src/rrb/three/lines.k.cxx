@@ -90,17 +90,23 @@ template <class T> struct Factor {
     pivot[e]  = 1 / (p > least ? p : least);
   }
 };
+// Where there is no factor v[before] may be of an earlier vector, which need not be finite.
 template <class T, bool First> struct Forward {
   const T *factor, *r;
   T       *v;
-  HD void  operator()(ptrdiff_t e, ptrdiff_t before) const { v[e] = (First ? r[e] : v[e]) - factor[e] * v[before]; }
+  HD void  operator()(ptrdiff_t e, ptrdiff_t before) const
+  {
+    const T f = factor[e], s = First ? r[e] : v[e], t = s - f * v[before];
+    v[e] = f != 0 ? t : s;
+  }
 };
 template <class T, bool First> struct Backward {
   const T *factor, *pivot;
   T       *v;
   HD void  operator()(ptrdiff_t e, ptrdiff_t after) const
   {
-    v[e] = (First ? pivot[e] * v[e] : v[e]) - factor[after] * v[after];
+    const T f = factor[after], s = First ? pivot[e] * v[e] : v[e], t = s - f * v[after];
+    v[e] = f != 0 ? t : s;
   }
 };
 
@@ -201,7 +207,7 @@ template <class T> void factor_lines(Level<T> &l, const uint8_t *free)
 {
   Lines<T>    &s = l.lines;
   const Extent n{l.layout.size(), l.exec.space};
-  for (int d = 0; d < 5; ++d) { // what was there of a direction without lines stays: they may come again
+  for (int d = 0; d < 5; ++d) {
     Buffer<T> &f = d < 3 ? s.factor[d] : d < 4 ? s.pivot : s.solved;
     if (f.size() != n.n && (d >= 3 || s.directions[d])) f.resize(n);
   }

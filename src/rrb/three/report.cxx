@@ -43,7 +43,9 @@ template <class T> double Hierarchy<T>::flops() const
   for (size_t k = 0; k < levels_.size(); ++k) {
     const Level<T> &l        = levels_[k];
     const double    products = 2. * l.degree;
-    sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + (l.schur ? 27 : 2 * 27) / 8.);
+    double          lines    = 0; // solving them once
+    for (int d = 0; d < 3 && l.lines.any; ++d) lines += l.lines.directions[d] ? 2 : 0;
+    sum += (double)l.own.size() * (((l.star ? 7 : 27) + lines) * products + (l.schur ? 27 : 2 * 27) / 8.);
   }
   return 2 * sum;
 }

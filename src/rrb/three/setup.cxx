@@ -1,4 +1,4 @@
-// The grids of a hierarchy, which directions are coarsened, and the last grid's inverse.
+// The grids of a hierarchy, and which directions are coarsened.
 #include "box/tuning.hpp"
 #include "rrb/three/black.hpp"
 #include <algorithm>
@@ -28,6 +28,8 @@ constexpr double fair_smooth = 5.8, fair_rough = 14, most_more = 4;
 // An iteration whose smoother solves lines takes so many times as long. A grid has them where they serve such a share
 // of its nodes, which is coarsened in other directions.
 constexpr double lines_cost = 1.5, lines_some = 0.02;
+// Choices stay for other values if no more than so many times as many iterations are expected.
+constexpr double as_good = 1.25;
 // Nodes beside jumps or holes from which on it is a W-cycle. Coarse grids know less of these than of anything else,
 // and a second visit of the second one and all after it costs a few per cent of the first grid's work. Where they are
 // fewer than jumps_many, lines are long.
@@ -191,17 +193,6 @@ template <class T> void Hierarchy<T>::join()
   if (peers_) each([&](box::Halo3 &h) { h.join(peers_); });
 }
 
-// The node of the finest grid that node `from` of level k lies on.
-template <class T> static void name_node(const std::vector<Level<T>> &levels, size_t k, double from, int node[3])
-{
-  const Level<T> &l = levels[k];
-  const long long p = (long long)from - 1;
-  node[0] = (int)(p % l.n[0]), node[1] = (int)(p / l.n[0] % l.n[1]), node[2] = (int)(p / l.n[0] / l.n[1]);
-  for (; k; --k)
-    for (int d = 0; d < 3; ++d)
-      if (levels[k - 1].step[d] == 2) node[d] = std::min(2 * node[d] + 1, levels[k - 1].n[d] - 1);
-}
-
 // Are the coefficients in the range of the precision?
 template <class T> bool Hierarchy<T>::fits(Failure &failure)
 {
@@ -245,18 +236,34 @@ template <class T> bool Hierarchy<T>::plan(size_t k, int step[3])
   return any;
 }
 
-// The blocks of level k's lines, where there are to be any; chosen: its kinds are known.
-template <class T> void Hierarchy<T>::make_lines(size_t k, bool chosen)
+// The blocks of level k's lines, where there are to be any.
+template <class T> void Hierarchy<T>::make_lines(size_t k)
 {
   Level<T> &l = levels_[k];
-  for (int d = 0; d < 3 && chosen; ++d) {
+  for (int d = 0; d < 3; ++d) {
     std::set<int> begins; // of the processes' parts
     for (const Box3 &b : boxes_) begins.insert(b.lo[d]);
     l.lines.directions[d] = kinds_[k].line[d] > 0;
     l.lines.processes[d]  = (int)begins.size();
     l.lines.place[d]      = (int)std::distance(begins.begin(), begins.lower_bound(l.own.lo[d]));
   }
-  if (l.lines.any) factor_lines(l, k ? nullptr : free_.data());
+  blocks(k);
+}
+
+template <class T> void Hierarchy<T>::blocks(size_t k)
+{
+  if (levels_[k].lines.any) factor_lines(levels_[k], k ? nullptr : free_.data());
+}
+
+// After new values: are there lines of level k in directions that had none?
+template <class T> void Hierarchy<T>::add_directions(size_t k)
+{
+  bool more = false;
+  for (int d = 0; d < 3; ++d)
+    if (kinds_[k].line[d] > 0 && !levels_[k].lines.directions[d]) more = levels_[k].lines.directions[d] = true;
+  if (!more || !levels_[k].lines.any) return;
+  ++setups_;
+  blocks(k);
 }
 
 // After new values, for which the host waits once: would the same grids be chosen?
@@ -271,6 +278,7 @@ template <class T> bool Hierarchy<T>::look_again(Failure &failure, bool &same)
     plan(k, step);
     same = same && std::equal(step, step + 3, levels_[k].step) && lines == levels_[k].lines.any;
     if (!same) break;
+    add_directions(k);
   }
   return true;
 }
@@ -283,6 +291,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   if (!refresh) {
     tried_.spared = tried_.lined = false;
     ++setups_;
+    finest.lines = Lines<T>();
     finest.star  = !source.box;
     finest.schur = finest.star && !tried_.whole &&
                    !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
@@ -316,9 +325,9 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
         tried_.whole = true;
         return build(source, false);
       }
-      make_lines(k, true);
+      make_lines(k);
       add_level(step);
-    } else make_lines(k, false);
+    } else blocks(k);
     Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
     interpolate(fine, coarse);
     product(fine, coarse);
@@ -329,7 +338,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
     bool same = true;
     if (!look_again(failure, same)) return failure;
     if (!same) {
-      tried_ = Tried(); // other couplings
+      tried_ = tried_.kept();
       return build(source, false);
     }
   }
@@ -367,116 +376,72 @@ template <class T> bool Hierarchy<T>::worth_trying() const
   return any && params_.trial && !params_.degree && params_.cycle == Cycle::automatic && levels_.size() > 1;
 }
 
+// The iterations that may be expected; where they are to be few enough the trial ends early.
+template <class T> double Hierarchy<T>::attempt()
+{
+  return worth_trying() ? try_cycle(content()) : 0;
+}
+template <class T> double Hierarchy<T>::fair() const { return kinds_[0].jumps > jumps_some ? fair_rough : fair_smooth; }
+// Lines that are long, as where couplings jump at few nodes, make a solve as short as smooth couplings do.
+template <class T> double Hierarchy<T>::content() const
+{
+  return tried_.lined && kinds_[0].jumps < jumps_many ? fair_smooth : fair();
+}
+
+// Lines, if they pay; else, or where the setup fails with them, none.
+template <class T> Failure Hierarchy<T>::try_lines(const Source &source)
+{
+  const double points = tried_.expected, enough = content();
+  tried_.lines        = true;
+  Failure failure     = build(source, false);
+  tried_.expected     = failure.failed ? 0 : try_cycle(enough);
+  if (tried_.expected > 0 && tried_.expected * lines_cost < points) return failure;
+  tried_.lines = tried_.whole = false;
+  failure                     = build(source, false);
+  tried_.expected             = points;
+  return failure;
+}
+
+// What the cycle lacks, where it takes too many iterations: one direction alone, then lines.
+template <class T> void Hierarchy<T>::try_others(const Source &source, Failure &failure)
+{
+  if (tried_.expected > fair() && tried_.spared) {
+    tried_.alone = true;
+    failure      = build(source, false);
+    if (failure.failed) return;
+    tried_.expected = attempt();
+  }
+  if (tried_.expected > content() && tried_.lined) failure = try_lines(source);
+}
+
+// Do the choices that were made for earlier values serve these as well?
+template <class T> bool Hierarchy<T>::as_before() const
+{
+  bool lines = false;
+  for (const Level<T> &l : levels_) lines = lines || l.lines.any;
+  return tried_.before > 0 && tried_.expected > 0 && tried_.expected <= std::max(content(), as_good * tried_.before) &&
+         lines == tried_.lines;
+}
+
 template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
 {
   if (!refresh) tried_ = Tried();
   Failure failure = build(source, refresh);
-  if (failure.failed || !tried_.chosen) return failure;
-  const double fair = kinds_[0].jumps > jumps_some ? fair_rough : fair_smooth;
-  // Where lines are long they are the remedy.
-  const double content = tried_.lined && kinds_[0].jumps < jumps_many ? fair_smooth : fair;
-  const auto   attempt = [&] { return worth_trying() ? try_cycle(content) : 0; };
-  tried_.expected = attempt();
-  if (tried_.expected > fair && tried_.spared) {
-    tried_.alone  = true;
-    failure = build(source, false);
-    if (failure.failed) return failure;
-    tried_.expected = attempt();
-  }
-  if (tried_.expected > content && tried_.lined) {
-    const double points = tried_.expected;
-    tried_.lines        = true;
-    failure             = build(source, false);
-    if (failure.failed) return failure;
-    tried_.expected = attempt();
-    if (!(tried_.expected * lines_cost < points)) {
-      tried_.lines = tried_.whole = false;
-      failure                     = build(source, false);
+  if (failure.failed ? !tried_.lines : !tried_.chosen) return failure;
+  if (!failure.failed) tried_.expected = attempt();
+  if (failure.failed || !as_before()) {
+    if (tried_.alone || tried_.lines) {
+      tried_  = Tried();
+      failure = build(source, false);
       if (failure.failed) return failure;
-      tried_.expected = points;
+      tried_.expected = attempt();
     }
+    try_others(source, failure);
   }
-  if (tried_.expected <= fair) return failure;
-  tried_.more = std::min(most_more, tried_.expected / fair);
+  if (failure.failed || tried_.expected <= fair()) return failure;
+  tried_.more = std::min(most_more, tried_.expected / fair());
   for (size_t k = 0; k + 1 < levels_.size(); ++k) set_smoother(k);
   return failure;
-}
-
-// The operator of the last grid, as ExactSolver takes it: node (i, j, k) is row i + n[0] (j + n[1] k).
-template <class T> static std::vector<double> dense_operator(const Level<T> &l)
-{
-  const ptrdiff_t      plane = (ptrdiff_t)l.layout.size();
-  std::vector<T>       a((size_t)plane * (1 + (l.star ? box::star_forward : box::box_forward)));
-  std::vector<uint8_t> alive((size_t)plane);
-  copy(l.a.data(), l.exec.space, a.data(), Space::host, a.size());
-  copy(l.alive.data(), l.exec.space, alive.data(), Space::host, alive.size());
-  const size_t        n = (size_t)l.nodes();
-  std::vector<double> dense(n * n);
-  const auto          wrap = [&](int i, int d) {
-    return i >= 0 && i < l.n[d] ? i : (l.periodic[d] ? (i + l.n[d]) % l.n[d] : -1);
-  };
-  const auto row = [&](int i, int j, int k) { return (size_t)i + (size_t)l.n[0] * ((size_t)j + (size_t)l.n[1] * k); };
-  for (int k = 0; k < l.n[2]; ++k)
-    for (int j = 0; j < l.n[1]; ++j)
-      for (int i = 0; i < l.n[0]; ++i) {
-        const ptrdiff_t e = l.layout.at(i, j, k);
-        const size_t    p = row(i, j, k);
-        dense[p * n + p] += a[(size_t)e] > 0 ? a[(size_t)e] : 0;
-        box::unroll3<0, box::box_forward>([&](auto m) {
-          constexpr int M = decltype(m)::value;
-          if (l.star && M >= box::star_forward) return;
-          const int to[3] = {wrap(i + box::forward<M>(0), 0), wrap(j + box::forward<M>(1), 1),
-                             wrap(k + box::forward<M>(2), 2)};
-          if (to[0] < 0 || to[1] < 0 || to[2] < 0) return;
-          const ptrdiff_t f = l.layout.at(to[0], to[1], to[2]);
-          if (!alive[(size_t)e] || !alive[(size_t)f]) return;
-          const size_t q = row(to[0], to[1], to[2]);
-          const double v = a[(size_t)((M + 1) * plane + e)];
-          dense[p * n + q] += v, dense[q * n + p] += v;
-        });
-      }
-  return dense;
-}
-
-// The node of the last grid whose pivot is the least, relative to its diagonal entry.
-template <class T> void Hierarchy<T>::name_pivot(Failure &failure) const
-{
-  const size_t        n     = (size_t)levels_.back().nodes();
-  std::vector<double> dense = dense_operator(levels_.back()), diagonal(n);
-  double              least = 0;
-  size_t              at    = 0;
-  for (size_t p = 0; p < n; ++p) diagonal[p] = dense[p * n + p];
-  for (size_t p = 0; p < n; ++p) {
-    const double pivot = dense[p * n + p];
-    if (diagonal[p] > 0 && pivot / diagonal[p] < least) least = pivot / diagonal[p], at = p;
-    if (!(pivot > 0)) continue;
-    for (size_t q = p + 1; q < n; ++q) {
-      const double factor = dense[q * n + p] / pivot;
-      for (size_t r = p + 1; factor != 0 && r < n; ++r) dense[q * n + r] -= factor * dense[p * n + r];
-    }
-  }
-  name_node(levels_, levels_.size() - 1, (double)at + 1, failure.node);
-}
-
-// The pseudo-inverse of the last grid's operator.
-template <class T> void Hierarchy<T>::invert(Failure &failure)
-{
-  const Level<T>     &l     = levels_.back();
-  std::vector<double> dense = dense_operator(l);
-  double              negative;
-  exact_.place(exec_, comm_, (int)l.nodes(), false);
-  const auto result  = exact_.invert(exec_, dense, negative);
-  failure.failed     = result != multigrid::ExactSolver<T>::Result::done;
-  failure.not_finite = result == multigrid::ExactSolver<T>::Result::not_finite;
-  failure.grid       = last();
-  if (failure.failed && !failure.not_finite) name_pivot(failure);
-  if (places_.size()) return;
-  std::vector<ptrdiff_t> places;
-  for (int k = 0; k < l.n[2]; ++k)
-    for (int j = 0; j < l.n[1]; ++j)
-      for (int i = 0; i < l.n[0]; ++i) places.push_back(l.layout.at(i, j, k));
-  places_ = copy_to(exec_.space, places);
-  for (auto &f : packed_) f.resize(Extent{places.size(), exec_.space});
 }
 
 template <class T> Hierarchy<T>::Hierarchy() = default;

@@ -36,11 +36,11 @@ struct Params {
   bool  strict    = false;            // single precision is refused where double is likely to do much better
 };
 
-// Shares of nodes by their set of strong directions, bit d for direction d, and of those that lines go through, which
-// are strong in the line's direction and where the others are; and what is wrong with the operator.
+// Shares of nodes by their set of strong directions, bit d for direction d, and what is wrong with the operator. Nodes
+// with a line count as strong in its direction, and in those of the other two that are strong beside each other.
 struct Kinds {
   double  fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  double  line[3] = {0, 0, 0};
+  double  line[3] = {0, 0, 0}; // nodes with a line along each direction
   double loose    = 0; // neighbours with next to no coupling, on the finest grid
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
