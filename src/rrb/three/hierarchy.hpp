@@ -143,6 +143,7 @@ public:
   void accelerate(int) { }
 
 private:
+  void    begin(bool box);
   Failure build(const Source &source, bool refresh);
   bool    worth_trying() const;
   double  fair() const;    // iterations, for such couplings

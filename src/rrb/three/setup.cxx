@@ -283,26 +283,31 @@ template <class T> bool Hierarchy<T>::look_again(Failure &failure, bool &same)
   return true;
 }
 
+// The finest grid, before the choice of those below. box: of 27 points.
+template <class T> void Hierarchy<T>::begin(bool box)
+{
+  Level<T> &finest = levels_[0];
+  tried_.spared = tried_.lined = false;
+  ++setups_;
+  finest.lines = Lines<T>();
+  finest.star  = !box;
+  finest.schur = finest.star && !tried_.whole &&
+                 !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
+  for (int d = 0; d < 3; ++d) // red and black nodes take turns
+    if (finest.periodic[d] && finest.n[d] % 2) finest.schur = false;
+  allocate(finest);
+  free_.resize(Extent{finest.layout.size(), exec_.space});
+  levels_.erase(levels_.begin() + 1, levels_.end());
+  boxes_  = finest_boxes_;
+  places_ = Buffer<ptrdiff_t>();
+}
+
 template <class T> Failure Hierarchy<T>::build(const Source &source, bool refresh)
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
   tried_.chosen = !refresh;
-  if (!refresh) {
-    tried_.spared = tried_.lined = false;
-    ++setups_;
-    finest.lines = Lines<T>();
-    finest.star  = !source.box;
-    finest.schur = finest.star && !tried_.whole &&
-                   !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
-    for (int d = 0; d < 3; ++d) // red and black nodes take turns
-      if (finest.periodic[d] && finest.n[d] % 2) finest.schur = false;
-    allocate(finest);
-    free_.resize(Extent{finest.layout.size(), exec_.space});
-    levels_.erase(levels_.begin() + 1, levels_.end());
-    boxes_  = finest_boxes_;
-    places_ = Buffer<ptrdiff_t>();
-  }
+  if (!refresh) begin(source.box);
   kinds_.clear();
   dirichlet_ = source.dirichlet;
   if (!found_.size()) found_.resize(Extent{2 * most_levels, exec_.space}), differences_.resize(Extent{2, exec_.space});
