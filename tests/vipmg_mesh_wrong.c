@@ -9,7 +9,7 @@ static char help[] = "What SNES vipmg says to wrong input on meshes, and that ri
   #include <petscviewerhdf5.h>
 #endif
 
-static char message[4096];
+static char message[512];
 static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
 {
   (void)comm;
@@ -21,8 +21,8 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, SAMEPLACE, ROUNDED, HUGE_BESIDE, INFINITE, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
-static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns per node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds that have crossed by rounding", "lower above upper beside bounds of 1e20", "a lower bound that is infinite", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown per node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
+typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, SAMEPLACE, ROUNDED, HUGE_BESIDE, INFINITE, VARIANT, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
+static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns per node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds that have crossed by rounding", "lower above upper beside bounds of 1e20", "a lower bound that is infinite", "a variant for grids", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown per node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
 
 typedef struct {
   Case     kind;
@@ -264,6 +264,7 @@ static PetscErrorCode Try(Case kind)
   PetscCall(SNESSetJacobian(snes, p.A, p.A, Jacobian, &p));
   PetscCall(SNESSetTolerances(snes, 1e-12, 1e-10, 0, 50, 10000));
   PetscCall(SNESSetFromOptions(snes));
+  if (kind == VARIANT) PetscCall(SNESVIPMGSetVariant(snes, SNES_VIPMG_MONOTONE));
   PetscCall(SNESGetKSP(snes, &ksp));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(Coordinates(&p, pc));
@@ -300,6 +301,11 @@ static PetscErrorCode Try(Case kind)
   else if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d: %s\n", names[kind], (int)ierr, message));
   else if (kind == INDEFINITE || kind == NANENTRY) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s, %s\n", names[kind], reason > 0 ? "converged" : "diverged", (reason <= 0) != (wrong <= 1e-8) && (inside || kind == NANENTRY) ? "as it should be" : "wrong"));
   else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s, %s, %s\n", names[kind], reason > 0 ? "converged" : SNESConvergedReasons[reason], wrong <= 1e-8 ? "solved" : "no solution", inside ? "between the bounds" : "outside the bounds"));
+  if (!ierr && kind == NANENTRY) { /* that of the function at the start */
+    PetscReal norm;
+    PetscCall(SNESGetFunctionNorm(snes, &norm));
+    if (norm == 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  the function's norm is zero\n"));
+  }
   if (!ierr && reason > 0 && !(wrong <= 1e-8)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  natural residual %g\n", (double)wrong));
   PetscCall(SNESDestroy(&snes));
   PetscCall(MatDestroy(&p.A));

@@ -298,9 +298,10 @@ static PetscErrorCode NoCoordinates(const NodesOf &of, const char *option)
 {
   PetscFunctionBegin;
   SETERRQ(PetscObjectComm(of.solver), PETSC_ERR_ARG_WRONGSTATE,
-          "%s needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or "
+          "%s needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates()%s, by a DMDA or "
           "DMPlex (%s), or from a file: -%s file.h5:/path%s",
-          of.who, of.couplings ? "KSPSetDM()" : "the solver's, the vector's or the matrix's", option,
+          of.who, of.couplings ? "" : " on the PC of its KSP, after the options are set (earlier ones are lost)",
+          of.couplings ? "KSPSetDM()" : "the solver's, the vector's or the matrix's", option,
           of.couplings ? "" : ". Without coordinates use SNES vinewtonrsls or Tao bnls");
 }
 

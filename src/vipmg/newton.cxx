@@ -74,6 +74,10 @@ PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
   PetscCall(UseCurrentStream(space));
   if (on_tree) {
     if (!source.dm) PetscCall(VecGetDM(X, &source.dm));
+    const Variant variant = options.params.variant;
+    PetscCheck(variant == Variant::hybrid || variant == Variant::tnnmg, PetscObjectComm(source.solver), PETSC_ERR_SUP,
+               "%s: -%svariant %s works on the grid of a DMDA alone. On a mesh take hybrid or tnnmg", source.who,
+               prefix, SNESVIPMGVariants[(int)variant]);
     PetscCall(TreeMatrix::Check(source, J));
     plan.params = options.params;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -111,8 +115,9 @@ PetscErrorCode Newton::Complain()
   else
     PetscCall(PetscSNPrintf(failure, sizeof(failure),
                             "row %" PetscInt_FMT " of the Jacobian (%s) has the diagonal entry %g, and sweeps need a "
-                            "positive one. Is the sign of the function right?",
-                            report.row, node.c_str(), (double)report.value));
+                            "positive one. %s",
+                            report.row, node.c_str(), (double)report.value,
+                            report.value == 0 ? "Is it a node of no element?" : "Is the sign of the function right?"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

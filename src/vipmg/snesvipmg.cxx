@@ -55,6 +55,7 @@ struct SNESProblem : vipmg::Problem {
     snes->ynorm = n.step;
     snes->linear_its += n.cycles;
     domain = false;
+    tested = true;
     if (!iteration) first = n.inactive;
     if (iteration) PetscCall(VecWAXPY(snes->vec_sol_update, -1, snes->vec_sol, snes->work[0]));
     else PetscCall(VecSet(snes->vec_sol_update, 0));
@@ -79,9 +80,14 @@ struct SNESProblem : vipmg::Problem {
   }
   PetscErrorCode Stopped(End why) override
   {
-    auto &failure = ((SNES_VIPMG *)snes->data)->newton.failure;
+    auto     &failure = ((SNES_VIPMG *)snes->data)->newton.failure;
+    PetscReal norm;
 
     PetscFunctionBegin;
+    if (!tested) { // the norm of the start, which SNESGetFunctionNorm() would say is zero
+      PetscCall(VecNorm(snes->vec_func, NORM_2, &norm));
+      snes->norm = norm;
+    }
     switch (why) {
     case End::function:
       snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
@@ -128,7 +134,7 @@ struct SNESProblem : vipmg::Problem {
   }
 
 private:
-  bool domain = false, read = false; // domain: since the last test
+  bool domain = false, read = false, tested = false; // domain: since the last test
 };
 
 PetscErrorCode SetUp(SNES snes)

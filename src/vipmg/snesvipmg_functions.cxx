@@ -20,7 +20,7 @@
    still. tnnmg: the second alone, for a good start. monotone: the first alone; robust and slow (Graeser and Kornhuber
    2009). klement_oberhuber: Algorithm 1 of Klement and Oberhuber 2015, whose coarse bounds are weighted means. The
    solution of an obstacle problem is not its fixed point: it stagnates unless the diagonal dominates, as in their time
-   steps, and is there for comparison.
+   steps, and is there for comparison. The last two work on the grid of a `DMDA` alone.
 
 .seealso: `SNESVIPMG`, `SNESVIPMGGetVariant()`
 @*/
