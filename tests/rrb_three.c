@@ -244,10 +244,8 @@ static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char
   PetscCall(Residual(A, x, b, residual));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(WithLines(pc, lines));
-  if (p->kind == PLANES || p->kind == TURNING) {
-    PetscCall(Forgets(p, pc, b));
-    PetscCall(Keeps(p, da, n, A, ksp, *lines));
-  }
+  PetscCall(Forgets(p, pc, b));
+  if (p->kind == PLANES || p->kind == TURNING) PetscCall(Keeps(p, da, n, A, ksp, *lines));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));

@@ -171,7 +171,7 @@ void check_products(const Case &c)
   int                             size;
   ASSERT_LE(2u, levels.size());
   MPI_Comm_size(PETSC_COMM_WORLD, &size);
-  for (size_t l = 1; l < levels.size(); ++l) ASSERT_EQ(levels[l].distributed, size > 1 && c.variant == PC_AUXAMG_TREE && levels[l].nodes * bs > std::max(divided * 4 * bs, divided_least * size));
+  for (size_t l = 1; l < levels.size(); ++l) ASSERT_EQ(levels[l].distributed, size > 1 && c.variant == PC_AUXAMG_TREE && levels[l].nodes * bs > std::max(strategy_of(h.exec().space).divided * 4 * bs, divided_least * size));
   OK(MatScale(problem.A, h.units()));
   for (size_t l = 0; l + 1 < levels.size(); ++l) {
     const std::string text = std::string(MeshTypes[c.mesh]) + ", " + PCAuxAMGVariants[c.variant] + ", grid " + std::to_string(l + 1);

@@ -117,6 +117,7 @@ template <class T> void Hierarchy<T>::load(const double *from)
 {
   Level<T>            &l = levels_[0];
   const uint8_t *const free = free_among_dirichlet();
+  if (free) l.x.zero(); // beyond the grid, too: what is not finite there would go into products with zero
   for_natural(l, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
   if (free) {
     l.halo.exchange(l.x.data());
