@@ -5,8 +5,6 @@
 
 namespace tessera {
 
-HD inline bool finite_bound(double bound, double infinity) { return bound > -infinity && bound < infinity; }
-
 // What the bounds of a process' unknowns are.
 struct BoundCounts {
   int     lower = 0, upper = 0;                         // finite ones

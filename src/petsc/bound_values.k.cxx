@@ -8,6 +8,8 @@ namespace tessera {
 
 namespace {
 
+HD inline bool finite_bound(double bound, double infinity) { return bound > -infinity && bound < infinity; }
+
 struct LargestBound {
   double  value = 0;
   HD void join(const LargestBound &o) { value = o.value > value ? o.value : value; }

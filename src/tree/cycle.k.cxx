@@ -67,10 +67,7 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
   int        top;
   Level<T>  &level(int l) { return h.levels_[(size_t)l]; }
   int        last() const { return (int)h.levels_.size() - 1; }
-  int        visits(Cycle cycle, int l) const
-  {
-    return l + 1 == last() || l >= h.twice_ ? 1 : multigrid::visits(cycle);
-  }
+  int        visits(Cycle cycle, int l) const { return h.visits(cycle, l); }
   bool       accelerated(Cycle cycle, int l) const
   {
     return l < last() && (cycle == Cycle::k || (cycle == Cycle::amli && h.levels_[(size_t)l].amli_weight > 0));

@@ -386,14 +386,15 @@ public:
          : numeric_.difficult()              ? Cycle::w
                                              : Cycle::v;
   }
-  // of level l + 1 in a visit of level l: the last grid once
+  // of level l + 1 in a visit of level l: the last grid once. A level that is accelerated counts as one visit;
+  int visits(Cycle cycle, int l) const { return l + 1 >= last() || l >= twice_ ? 1 : multigrid::visits(cycle); }
+  // here as many as it has steps.
   int visits(int l) const
   {
     if (l + 1 >= last()) return 1;
     if (params_.cycle == Cycle::k) return params_.inner;
-    if (l >= twice_) return 1;
     if (cycle_kind() == Cycle::amli) return levels_[(size_t)l + 1].amli_weight > 0 ? 2 : 1;
-    return multigrid::visits(cycle_kind());
+    return visits(cycle_kind(), l);
   }
   // the rows of the mesh's operator in the numbers of the matrix' nodes
   const Buffer<int>          &order() const { return perm_; }

@@ -98,11 +98,7 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(SolveReduced(
     {solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target, grid}, Y, &iterations));
   n->cycles += iterations;
-  PetscCall(b_.Read(X, plan.exec.space));
-  PetscCall(e_.Read(Y, plan.exec.space));
-  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
-  TesseraCallCXX(*model = linear_->measure());
-  PetscCall(Restore());
+  PetscCall(Take(X, Y, model));
   PetscCall(VecDestroy(&Y));
   *failed = *failed && !(model->natural < here.natural);
   if (model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ||

@@ -255,6 +255,18 @@ PetscErrorCode Newton::Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The correction becomes that from X, which is loaded, to Y.
+PetscErrorCode Newton::Take(Vec X, Vec Y, Measure *measure)
+{
+  PetscFunctionBegin;
+  PetscCall(b_.Read(X, plan.exec.space));
+  PetscCall(e_.Read(Y, plan.exec.space));
+  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
+  TesseraCallCXX(*measure = linear_->measure());
+  PetscCall(Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the
 // problem has been told.
 PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed)

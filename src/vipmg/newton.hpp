@@ -90,6 +90,7 @@ private:
   PetscErrorCode Read(Vec F, Vec X, Vec XL, Vec XU);
   PetscErrorCode Restore();
   PetscErrorCode Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed);
+  PetscErrorCode Take(Vec X, Vec Y, Measure *measure);
   PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
   PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,

@@ -184,11 +184,7 @@ PetscErrorCode Newton::JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &h
   PetscCall(VecSet(base_, 0));
   PetscCall(ProjectToBounds(plan.exec, XL, XU, base_));
   PetscCall(Load(X, F, XL, XU, false, &changed));
-  PetscCall(b_.Read(X, plan.exec.space));
-  PetscCall(e_.Read(base_, plan.exec.space));
-  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
-  TesseraCallCXX(zero = linear_->measure());
-  PetscCall(Restore());
+  PetscCall(Take(X, base_, &zero));
   *fmg = !(here.natural < good * good * zero.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
