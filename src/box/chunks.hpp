@@ -148,14 +148,29 @@ void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, c
   if (chunk_of(exec) > 1) return forall(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel, false>{on});
   forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
 }
-template <class Kernel>
-double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+// f(box, kernel) with the sum over the nodes of a colour, as forall_sum() takes it.
+template <class Kernel, class F>
+void with_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel, const F &f)
 {
   const Rows rows = all_rows(b);
   const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
   const OnColour<Kernel, true> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
-  if (chunk_of(exec) > 1) return forall_sum(exec, {0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on});
-  return forall_sum(exec, box, on);
+  if (chunk_of(exec) > 1) f(Box{0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on});
+  else f(box, on);
+}
+template <class Kernel>
+double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+{
+  double sum = 0;
+  with_colour(exec, l, b, colour, kernel, [&](const Box &box, const auto &on) { sum = forall_sum(exec, box, on); });
+  return sum;
+}
+// The sum stays where the kernel runs.
+template <class Kernel>
+void sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel, double *sum)
+{
+  with_colour(exec, l, b, colour, kernel,
+              [&](const Box &box, const auto &on) { forall_sum(exec, box, on, sum, false); });
 }
 
 } // namespace tessera::box

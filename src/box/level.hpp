@@ -61,11 +61,12 @@ template <class Kernel, int P> struct OnHalf {
 
 inline Rows all_rows(const Box3 &b) { return {b.lo[1], 1, b.hi[1] - b.lo[1], b.lo[2], 1, b.hi[2] - b.lo[2]}; }
 
-// The place, beside o, of the node DX further along the row.
-template <int P, int DX> HD inline ptrdiff_t beside(int half)
+// The place, beside o, of the node dx further along the row.
+HD constexpr ptrdiff_t beside(int parity, int dx, int half)
 {
-  return ((P + DX) & 1) * (ptrdiff_t)half + ((P + DX) >> 1);
+  return ((parity + dx) & 1) * (ptrdiff_t)half + ((parity + dx) >> 1);
 }
+template <int P, int DX> HD inline ptrdiff_t beside(int half) { return beside(P, DX, half); }
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 

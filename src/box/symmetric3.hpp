@@ -7,7 +7,7 @@ namespace tessera::box {
 
 // The neighbours whose couplings a node keeps, those of a star first.
 constexpr int star_forward = 3, box_forward = 13;
-template <int M> HD constexpr int forward(int d)
+HD constexpr int forward(int m, int d)
 {
   constexpr int to[13][3] = {
     {1,  0,  0},
@@ -24,8 +24,9 @@ template <int M> HD constexpr int forward(int d)
     {-1, 1,  1},
     {1,  1,  1}
   };
-  return to[M][d];
+  return to[m][d];
 }
+template <int M> HD constexpr int forward(int d) { return forward(M, d); }
 
 // f(the numbers from I to End - 1), as constants.
 template <int I, int End, class F> __attribute__((always_inline)) HD inline void unroll3(const F &f)
@@ -43,8 +44,9 @@ template <class T, int F> struct Symmetric3 {
   ptrdiff_t plane, sj, sk;
   int       half;
 
-  // From the place of row (j, k) to a neighbour of the node of parity P.
-  template <int P, int DX> HD ptrdiff_t place(int dy, int dz) const { return beside<P, DX>(half) + dy * sj + dz * sk; }
+  // From the place of row (j, k) to a neighbour of the node of a parity.
+  HD ptrdiff_t place(int parity, int dx, int dy, int dz) const { return beside(parity, dx, half) + dy * sj + dz * sk; }
+  template <int P, int DX> HD ptrdiff_t place(int dy, int dz) const { return place(P, DX, dy, dz); }
   // The sum of all couplings' f(coefficient, place). o: the place of the node, without P * half.
   template <int P, class G> HD void each(ptrdiff_t o, const G &g) const
   {
@@ -56,22 +58,24 @@ template <class T, int F> struct Symmetric3 {
     });
   }
   // (A v) at the node.
-  template <int P, class V> HD V product(const V *v, ptrdiff_t o) const
+  template <class V> __attribute__((always_inline)) HD V product(int parity, const V *v, ptrdiff_t o) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    return a[e] * v[e] + neighbours<P>(v, o);
+    const ptrdiff_t e = o + parity * (ptrdiff_t)half;
+    return a[e] * v[e] + neighbours(parity, v, o);
   }
-  template <int P, class V> HD V neighbours(const V *v, ptrdiff_t o) const
+  template <int P, class V> HD V product(const V *v, ptrdiff_t o) const { return product(P, v, o); }
+  template <class V> __attribute__((always_inline)) HD V neighbours(int parity, const V *v, ptrdiff_t o) const
   {
     V s[4] = {0, 0, 0, 0}; // chains of additions that do not wait for each other
     unroll3<0, F>([&](auto m) {
-      constexpr int M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
-      const ptrdiff_t before = o + this->template place<P, -x>(-y, -z);
-      s[2 * (M % 2)] += a[(M + 1) * plane + o + P * (ptrdiff_t)half] * v[o + this->template place<P, x>(y, z)];
+      constexpr int   M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
+      const ptrdiff_t before = o + place(parity, -x, -y, -z);
+      s[2 * (M % 2)] += a[(M + 1) * plane + o + parity * (ptrdiff_t)half] * v[o + place(parity, x, y, z)];
       s[2 * (M % 2) + 1] += a[(M + 1) * plane + before] * v[before];
     });
     return (s[0] + s[1]) + (s[2] + s[3]);
   }
+  template <int P, class V> HD V neighbours(const V *v, ptrdiff_t o) const { return neighbours(P, v, o); }
   // All 27 of a node, 9 (z + 1) + 3 (y + 1) + x + 1; those that a star does not have are zero.
   template <int P> HD void row(ptrdiff_t o, double (&r)[27]) const
   {

@@ -190,6 +190,10 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
     if (ksp->reason) break;
     bool another;
     PetscCall(s.Correct(first, norm, &another));
+    if (ksp->its >= ksp->max_it) {
+      ksp->reason = Exhausted(ksp);
+      break;
+    }
     if (another || !apply_first) PetscCall(next());
     if (another) beta = 0; // CG begins anew
   }

@@ -10,7 +10,9 @@ namespace tessera {
 class ThreeSpace : public Watched {
 public:
   ThreeSpace(KSP ksp, PC_RRB &pc) :
-    ksp_(ksp), null_(pc.null), three_(*pc.three), reduced_(*pc.three->solver->reduced())
+    ksp_(ksp), null_(pc.null), three_(*pc.three), reduced_(*pc.three->solver->reduced()),
+    at_once_(reduced_.at_once() &&
+             (ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NONE))
   {
   }
   PetscErrorCode Start(double *first);
@@ -23,7 +25,8 @@ public:
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     {
       const GpuTime time(three_.exec.space);
-      *rz = reduced_.precondition();
+      if (at_once_) it_ = reduced_.iterate();
+      *rz = at_once_ ? it_.rz : reduced_.precondition();
       if (zz) *zz = reduced_.norm2();
     }
     PetscCall(LogFlops(three_.exec.space, three_.solver->flops()));
@@ -33,7 +36,7 @@ public:
   PetscErrorCode Direction(double beta)
   {
     PetscFunctionBegin;
-    reduced_.direction(beta);
+    if (!at_once_) reduced_.direction(beta);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode Multiply(double *pq)
@@ -42,7 +45,7 @@ public:
     PetscCall(PetscLogEventBegin(event_rrb_multiply, ksp_, 0, 0, 0));
     {
       const GpuTime time(three_.exec.space);
-      *pq = reduced_.multiply();
+      *pq = at_once_ ? it_.pq : reduced_.multiply();
     }
     // 27 a black node, and CG's vectors
     PetscCall(LogFlops(three_.exec.space, 18.0 * (double)three_.solver->finest().own.size()));
@@ -52,7 +55,7 @@ public:
   PetscErrorCode Step(double alpha, double *rr)
   {
     PetscFunctionBegin;
-    *rr = reduced_.step(alpha);
+    *rr = at_once_ ? it_.rr : reduced_.step(alpha);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode DotQZ(double *) // the preconditioner is linear
@@ -74,6 +77,8 @@ private:
   NullSpace           &null_;
   RRBThree            &three_;
   rrb::three::Reduced &reduced_;
+  const bool           at_once_; // what follows Precondition() has been done there
+  rrb::three::Reduced::Iteration it_;
   bool                 begun_ = false;
 };
 

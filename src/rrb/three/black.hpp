@@ -1,8 +1,16 @@
 // The system of the black nodes (Reduced in three.hpp) beside a hierarchy in one precision.
 #pragma once
+#include "exec/exec.hpp"
 #include "rrb/three/hierarchy.hpp"
 
 namespace tessera::rrb::three {
+
+// Numbers of conjugate gradients on a device; old: r'z of the iteration before, or zero.
+struct Scalars {
+  double     rz, old, pq, rr, null;
+  HD double beta() const { return old > 0 ? rz / old : 0; }
+  HD double alpha() const { return rz > 0 && pq > 0 && rz - rz == 0 ? rz / pq : 0; }
+};
 
 template <class T> class BlackSystem : public Reduced {
 public:
@@ -15,6 +23,8 @@ public:
   void   direction(double beta) override;
   double multiply() override;
   double step(double alpha) override;
+  bool      at_once() const override;
+  Iteration iterate() override;
   void   solution(const double *b, double *y) override;
   size_t bytes() const;
 
@@ -22,12 +32,16 @@ private:
   box::Symmetric3<double, box::star_forward> matrix();
   const double *diagonal(); // its inverse
   double        sum(double own) const; // over the processes
+  void          launch_iteration();
   Hierarchy<T>  &h_;
   Comm           comm_;
   Level<double>  double_; // operator and diagonal, where the hierarchy is in single precision
   // On all nodes: of r the right-hand side at the red ones, and of x and p what belongs to the black values there.
   Buffer<double> r_, x_, p_, q_;
   std::vector<Buffer<double>> null_;
+  Buffer<Scalars> scalars_; // of iterate()
+  Pinned          told_;    // its Iteration, on the host
+  Graph           graph_;
 };
 
 } // namespace tessera::rrb::three

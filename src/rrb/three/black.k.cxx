@@ -29,15 +29,28 @@ template <class T> struct LoadBlack {
   }
 };
 
+// A number of the host's, or one of `on` where kernels have found it.
+struct Beta {
+  double         value;
+  const Scalars *on;
+  HD double      get() const { return on ? on->beta() : value; }
+};
+struct Alpha {
+  double         value;
+  const Scalars *on;
+  HD double      get() const { return on ? on->alpha() : value; }
+};
+
 // p = z + beta p
 template <class T> struct Direct {
   const T *z;
-  double  *p, beta;
+  double  *p;
+  Beta     beta;
   int      half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    p[e] = z[e] + beta * p[e];
+    p[e] = z[e] + beta.get() * p[e];
   }
 };
 
@@ -54,28 +67,41 @@ struct Multiply {
 // x += alpha p, r -= alpha q, r'r: 48 B a black node
 struct Step {
   const double *p, *q;
-  double       *x, *r, alpha;
+  double       *x, *r;
+  Alpha         alpha;
   int           half;
   template <int P> HD double at(int, ptrdiff_t o) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    const double    v = r[e] - alpha * q[e];
-    x[e] += alpha * p[e];
+    const double    a = alpha.get(), v = r[e] - a * q[e];
+    x[e] += a * p[e];
     r[e] = v;
     return v * v;
   }
 };
 
-// y = s y + c x
+// y = s y + c x, or y -= c x where kernels have found c.
 template <class V> struct CombineBlack {
   const double *x;
   V            *y;
   double        c, s;
   int           half;
+  const double *found = nullptr;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    y[e] = (V)(s * (double)y[e] + c * x[e]);
+    y[e] = (V)(s * (double)y[e] + (found ? -*found : c) * x[e]);
+  }
+};
+
+// The end of an iteration: what the host wants to know.
+struct Tell {
+  Scalars            *s;
+  Reduced::Iteration *to;
+  HD void             operator()(int) const
+  {
+    *to    = {s->rz, s->pq, s->rr};
+    s->old = s->rz;
   }
 };
 
@@ -143,6 +169,8 @@ template <class T> void BlackSystem<T>::begin(const double *b)
   const uint8_t *const free = h_.free_among_dirichlet();
   const auto           a    = matrix();
   null_.clear();
+  scalars_.fit(Extent{1, l.exec.space});
+  scalars_.zero();
   x_.zero();
   p_.zero();
   for_natural(l, Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
@@ -203,7 +231,7 @@ template <class T> double BlackSystem<T>::norm2()
 template <class T> void BlackSystem<T>::direction(double beta)
 {
   Level<T> &l = h_.first();
-  on_black(l, Direct<T>{l.x.data(), p_.data(), beta, l.layout.half});
+  on_black(l, Direct<T>{l.x.data(), p_.data(), {beta, nullptr}, l.layout.half});
 }
 
 template <class T> double BlackSystem<T>::multiply()
@@ -222,7 +250,51 @@ template <class T> double BlackSystem<T>::step(double alpha)
 {
   Level<T> &l = h_.first();
   return sum(box::sum_colour(l.exec, l.layout, l.own, black,
-                             Step{p_.data(), q_.data(), x_.data(), r_.data(), alpha, l.layout.half}));
+                             Step{p_.data(), q_.data(), x_.data(), r_.data(), {alpha, nullptr}, l.layout.half}));
+}
+
+template <class T> bool BlackSystem<T>::at_once() const
+{
+  return chunk_of(h_.first().exec) == 1 && h_.first().shared && !h_.corrects_parts();
+}
+
+template <class T> void BlackSystem<T>::launch_iteration()
+{
+  Level<T>         &l = h_.first();
+  Scalars *const    s = scalars_.data();
+  const FreeProduct end{p_.data(), h_.free(), q_.data()};
+  const auto        total = [&](const auto &kernel, double *to) {
+    box::sum_colour(l.exec, l.layout, l.own, black, kernel, to);
+  };
+  const auto orthogonal = [&](auto *v) {
+    using V = std::remove_pointer_t<decltype(v)>;
+    for (Buffer<double> &u : null_) {
+      total(Dot<double, V>{u.data(), v, l.layout.half}, &s->null);
+      on_black(l, CombineBlack<V>{u.data(), v, 0, 1, l.layout.half, &s->null});
+    }
+  };
+  orthogonal(r_.data());
+  on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
+                           l.layout.half});
+  h_.cycle_in_graph(true);
+  orthogonal(l.x.data());
+  total(Dot<double, T>{r_.data(), l.x.data(), l.layout.half}, &s->rz);
+  on_black(l, Direct<T>{l.x.data(), p_.data(), {0, s}, l.layout.half});
+  l.halo.exchange(p_.data());
+  eliminate_then(l, matrix(), diagonal(), p_.data(), [&](const Box3 &) { total(Multiply{matrix(), end}, &s->pq); });
+  total(Step{p_.data(), q_.data(), x_.data(), r_.data(), {0, s}, l.layout.half}, &s->rr);
+  for_each(l.exec, 1, Tell{s, (Iteration *)told_.data()});
+}
+
+template <class T> Reduced::Iteration BlackSystem<T>::iterate()
+{
+  const Exec &exec = h_.first().exec;
+  (void)told_.reach(sizeof(Iteration));
+  const uint64_t version = h_.prepare_cycle() * 64 + null_.size();
+  graph_.run(exec.space, version, device::max_blocks, [&] { launch_iteration(); });
+  device::synchronize(exec.space);
+  const Iteration it = *(const Iteration *)told_.data();
+  return device::failed() ? Iteration{NAN, NAN, NAN} : it;
 }
 
 template <class T> void BlackSystem<T>::solution(const double *b, double *y)

@@ -106,11 +106,8 @@ template <class T> void Hierarchy<T>::up(int k, multigrid::Visit visit)
 
 template <class T> void Hierarchy<T>::solve()
 {
-  Level<T> &l = levels_.back();
-  const int n = (int)places_.size();
-  for_each(exec_, n, GatherValues<T, ptrdiff_t>{places_.data(), l.b.data(), packed_[0].data()});
-  exact_.solve(exec_, comm_, n, false, false, packed_[0].data(), packed_[1].data());
-  for_each(exec_, n, ScatterValues<T, ptrdiff_t>{places_.data(), packed_[1].data(), l.x.data()});
+  if (small_.first()) small_.run(levels_.back(), last_);
+  else last_.solve(levels_.back(), comm_);
 }
 
 template <class T> void Hierarchy<T>::load(const double *from)
@@ -157,20 +154,32 @@ template <class T> void Hierarchy<T>::cycle_with_parts()
   copy(constants_.data(), space, l.x.data(), space, n);
   find_residual(l);
   copy(l.r.data(), space, l.b.data(), space, n);
-  multigrid::cycle(*this, cycle_, 0);
+  cycle_in_graph(false);
   for_each(exec_, (int)n, multigrid::Axpy<T, T>{constants_.data(), l.x.data(), (T)1, true});
   copy(right_.data(), space, l.b.data(), space, n);
   find_residual(l);
   parts_.project(l, comm_, l.r.data(), l.x.data(), true);
 }
 
+template <class T> uint64_t Hierarchy<T>::prepare_cycle()
+{
+  small_.record(*this, cycle_, setups_);
+  return setups_;
+}
+
+template <class T> void Hierarchy<T>::cycle_in_graph(bool begun)
+{
+  begun_ = begun;
+  multigrid::cycle(*this, cycle_, 0);
+}
+
 template <class T> void Hierarchy<T>::run_cycle(bool begun)
 {
-  begun_           = begun;
-  const auto cycle = [&] { multigrid::cycle(*this, cycle_, 0); };
+  const uint64_t version = prepare_cycle();
   if (!parts_.empty()) cycle_with_parts();
-  else if (levels_[0].shared || peers_) graph_.run(exec_.space, 2 * setups_ + begun, 0, cycle);
-  else cycle();
+  else if (levels_[0].shared || peers_)
+    graph_.run(exec_.space, 2 * version + begun, 0, [&] { cycle_in_graph(begun); });
+  else cycle_in_graph(begun);
 }
 
 template <class T> void Hierarchy<T>::apply(const double *x, double *y)
@@ -185,6 +194,8 @@ template <class T> void Hierarchy<T>::apply(const double *x, double *y)
   template void Hierarchy<T>::down(int, multigrid::Visit); \
   template void Hierarchy<T>::up(int, multigrid::Visit); \
   template void Hierarchy<T>::solve(); \
+  template uint64_t Hierarchy<T>::prepare_cycle(); \
+  template void Hierarchy<T>::cycle_in_graph(bool); \
   template void Hierarchy<T>::run_cycle(bool); \
   template void Hierarchy<T>::apply(const double *, double *);
 INSTANTIATE(double)

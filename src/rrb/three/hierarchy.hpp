@@ -1,7 +1,9 @@
 // The hierarchy of three.hpp in one precision, and its kernels.
 #pragma once
 #include "exec/graph.hpp"
+#include "rrb/three/last.hpp"
 #include "rrb/three/parts.hpp"
+#include "rrb/three/small.hpp"
 #include "rrb/three/three.hpp"
 
 namespace tessera::rrb::three {
@@ -78,7 +80,7 @@ template <class T> void smooth(Level<T> &l, bool from_zero, bool begun);
 template <class T> void find_residual(Level<T> &l);  // l.r = b - A x
 template <class T> void multiply(Level<T> &l, T *v, T *q); // q = A v, of a Schur complement at the black nodes
 
-// --- last.cxx ---
+// --- last.k.cxx ---
 // The node of the finest grid that node `from` of level k lies on.
 template <class T> void name_node(const std::vector<Level<T>> &levels, size_t k, double from, int node[3]);
 
@@ -127,14 +129,20 @@ public:
   const uint8_t *free() const { return free_.data(); }
   const uint8_t *free_among_dirichlet() const { return dirichlet_ ? free_.data() : nullptr; } // nullptr: all are
   bool           corrects_parts() const { return !parts_.empty(); }
-  void           run_cycle(bool begun); // levels_[0].x from levels_[0].b
+  void           run_cycle(bool begun);  // levels_[0].x from levels_[0].b
+  uint64_t       prepare_cycle();        // before cycle_in_graph(); what a graph with it must be recorded anew for
+  void           cycle_in_graph(bool begun);
 
-  // As multigrid::cycle() has levels.
-  int  last() const { return (int)levels_.size() - 1; }
+  // Of all grids.
+  int       deepest() const { return (int)levels_.size() - 1; }
+  Level<T> &level(int k) { return levels_[(size_t)k]; }
+
+  // As multigrid::cycle() has levels. Where the last grids are small, solve() is all of these.
+  int  last() const { return small_.first() ? small_.first() : deepest(); }
   int  visits(Cycle kind, int l) const
   {
     const bool smaller = levels_[(size_t)l + 1].nodes() * 3 < levels_[(size_t)l].nodes();
-    return l && l + 1 < last() && smaller ? multigrid::visits(kind) : 1;
+    return l && l + 1 < deepest() && smaller ? multigrid::visits(kind) : 1;
   }
   void down(int l, multigrid::Visit visit);
   void up(int l, multigrid::Visit visit);
@@ -182,13 +190,12 @@ private:
   std::vector<Box3>        finest_boxes_, boxes_; // of the processes, on the last level
   Buffer<uint8_t>          free_;
   bool                     dirichlet_ = false;
-  multigrid::ExactSolver<T> exact_;
+  LastGrid<T>               last_;
+  SmallGrids<T>             small_;
   Graph                     graph_;       // of the cycle, on a device
   uint64_t                  setups_ = 0;  // that changed what is in it
   Parts                    parts_;
   Buffer<T>                right_, constants_; // of a correction by parts
-  Buffer<ptrdiff_t>        places_; // of the last grid's nodes
-  Buffer<T>                packed_[2];
   bool                     begun_ = false; // the first step of the next smoothing from zero
   std::unique_ptr<BlackSystem<T>> black_;
   std::shared_ptr<Peers>          peers_;

@@ -31,8 +31,8 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + places_.bytes();
-  b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes() + (black_ ? black_->bytes() : 0);
+  size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + last_.bytes();
+  b += small_.bytes() + (black_ ? black_->bytes() : 0);
   for (const Level<T> &l : levels_) b += l.bytes();
   return b;
 }

@@ -299,7 +299,7 @@ template <class T> void Hierarchy<T>::begin(bool box)
   free_.resize(Extent{finest.layout.size(), exec_.space});
   levels_.erase(levels_.begin() + 1, levels_.end());
   boxes_  = finest_boxes_;
-  places_ = Buffer<ptrdiff_t>();
+  last_.reset();
 }
 
 template <class T> Failure Hierarchy<T>::build(const Source &source, bool refresh)

@@ -1,0 +1,267 @@
+#include "rrb/three/small.hpp"
+#include "exec/each.hpp"
+#include "exec/shared.hpp"
+#include "exec/tile.hpp"
+#include "rrb/three/transfer.hpp"
+
+namespace tessera::rrb::three {
+
+template <class T> struct SmallGrid {
+  box::Layout3                          layout;
+  int                                   n[3], step[3];
+  box::Symmetric3<T, box::box_forward>  s;
+  Restriction<T>                        restriction;  // to the next grid
+  Prolongation<T>                       prolongation; // from it
+};
+
+namespace {
+
+constexpr double small_nodes = 1000;     // of the first of the small grids
+constexpr int    threads     = 256;      // of the block
+constexpr size_t most_bytes  = 40 << 10; // of the steps, in the block's memory
+
+// f(parity as a constant, place of the row's node, t, j, k) at nodes (2 t + parity, j, k), even ones first.
+template <class Block, class T, class F> HD void each_node(Block &block, const SmallGrid<T> &g, const F &f)
+{
+  const int ny = g.n[1], rows = ny * g.n[2], even = (g.n[0] + 1) / 2, odd = g.n[0] / 2;
+  block.each(0, rows * g.n[0], 0, 1, [&](int p, int) {
+    const bool behind = p >= rows * even;
+    const int  q = behind ? p - rows * even : p, width = behind ? odd : even, row = q / width, t = q - row * width,
+              k = row / ny, j = row - k * ny;
+    const ptrdiff_t o = g.layout.row(j, k) + t;
+    if (behind) f(std::integral_constant<int, 1>(), o, t, j, k);
+    else f(std::integral_constant<int, 0>(), o, t, j, k);
+  });
+}
+
+template <class T> struct RunSmall {
+  const SmallGrid<T> *grids;
+  const SmallStep<T> *steps;
+  int                 levels, count;
+  const T            *inverse; // on the last grid
+  const ptrdiff_t    *places;
+  T                  *b, *x;
+  int                 n, log_threads;
+
+  size_t bytes() const { return (size_t)levels * sizeof(SmallGrid<T>) + (size_t)count * sizeof(SmallStep<T>); }
+  // end(place, (A v) there)
+  template <class Block, class End>
+  HD void each_row(Block &block, const SmallGrid<T> &g, const T *v, const End &end) const
+  {
+    each_node(block, g, [&](auto parity, ptrdiff_t o, int, int, int) {
+      constexpr int P = decltype(parity)::value;
+      end(o + P * (ptrdiff_t)g.s.half, g.s.template product<P>(v, o));
+    });
+  }
+  // end(place)
+  template <class Block, class End> HD void each_place(Block &block, const SmallGrid<T> &g, const End &end) const
+  {
+    each_node(block, g, [&](auto parity, ptrdiff_t o, int, int, int) {
+      end(o + decltype(parity)::value * (ptrdiff_t)g.s.half);
+    });
+  }
+  // STEPS: bit d where direction d is coarsened
+  template <int STEPS, class Block> HD void restrict(Block &block, const SmallGrid<T> &g, const int n[3]) const
+  {
+    const Restrict<T, 1 + (STEPS & 1), 1 + (STEPS >> 1 & 1), 1 + (STEPS >> 2)> kernel{g.restriction};
+    block.each(0, n[0] * n[1] * n[2], 0, 1, [&](int p, int) {
+      const int row = p / n[0], k = row / n[1];
+      kernel.template nodes<1>(p - row * n[0], row - k * n[1], k);
+    });
+  }
+  template <int STRIDE, class Block> HD void prolong(Block &block, const SmallGrid<T> &g) const
+  {
+    const Prolong<T, STRIDE> kernel{g.prolongation};
+    each_node(block, g, [&](auto parity, ptrdiff_t o, int t, int j, int k) {
+      kernel.template at<decltype(parity)::value, 1>(t, o, j, k);
+    });
+  }
+  template <class Block> HD void solve(Block &block) const
+  {
+    block.each(0, n << log_threads, 0, 1, [&](int item, int) {
+      const Shared at(item, log_threads);
+      T            sum = 0;
+#ifdef __CUDA_ARCH__
+      for (int q = at.thread; q < n; q += 1 << log_threads) sum += inverse[at.node * n + q] * b[places[q]];
+      sum = sum_shared(sum, log_threads);
+      if (!at.thread) x[places[at.node]] = sum;
+#else
+      if (at.thread) return;
+      for (int q = 0; q < n; ++q) sum += inverse[at.node * n + q] * b[places[q]];
+      x[places[at.node]] = sum;
+#endif
+    });
+  }
+  template <class Block> HD void take(Block &block, const SmallStep<T> &step, const SmallGrid<T> &g) const
+  {
+    const auto &of = step.of;
+    switch (step.work) {
+    case Work::begin:
+      return each_place(block, g, [&](ptrdiff_t e) { of.w[e] = of.c * of.inverse[e] * of.from[e]; });
+    case Work::first: return each_row(block, g, of.x, multigrid::First<T, T>{of.inverse, of.from, of.r, of.w, of.c});
+    case Work::next: return each_row(block, g, of.z, of);
+    case Work::add:
+      return each_place(block, g, [&](ptrdiff_t e) { of.x[e] = (of.add ? of.x[e] : 0) + of.before * of.z[e]; });
+    case Work::residual:
+      return each_row(block, g, of.z, [&](ptrdiff_t e, T product) { of.r[e] = of.from[e] - product; });
+    case Work::restrict: {
+      const int which = (g.step[0] == 2) | (g.step[1] == 2) << 1 | (g.step[2] == 2) << 2;
+      return box::unroll3<0, 8>([&](auto c) {
+        if (decltype(c)::value == which) this->template restrict<decltype(c)::value>(block, g, (&g + 1)->n);
+      });
+    }
+    case Work::prolong: return g.step[0] == 2 ? prolong<2>(block, g) : prolong<1>(block, g);
+    case Work::solve: return solve(block);
+    }
+  }
+  // Steps and grids are read from the block's own memory: from the device's each step would wait for them.
+  template <class Block> HD void operator()(Block &block) const
+  {
+    SmallGrid<T> *const g = (SmallGrid<T> *)block.shared;
+    SmallStep<T> *const s = (SmallStep<T> *)(g + levels);
+    block.each(0, levels, 0, 1, [&](int k, int) { g[k] = grids[k]; });
+    block.each(0, count, 0, 1, [&](int k, int) { s[k] = steps[k]; });
+    block.sync();
+    for (int k = 0; k < count; ++k) {
+      take(block, s[k], g[s[k].level]);
+      block.sync();
+    }
+  }
+};
+
+// In place of an Exec: loops over a list become steps.
+template <class T> struct Record {
+  std::vector<SmallStep<T>> *steps;
+  int                        level;
+  void put(Work work, const typename SmallStep<T>::Numbers &of) const { steps->push_back({work, level, of}); }
+};
+template <class T> void for_each(const Record<T> &to, int, const multigrid::FirstZero<T, T> &k)
+{
+  to.put(Work::begin, {k.inverse, nullptr, k.r, nullptr, k.z, nullptr, 0, k.c, 0, 0, false, false, false});
+}
+template <class T> void for_each(const Record<T> &to, int, const multigrid::Axpy<T, T> &k)
+{
+  to.put(Work::add, {nullptr, k.z, nullptr, nullptr, nullptr, k.x, 0, 0, k.c, 0, k.add, false, false});
+}
+
+// As multigrid/chebyshev.hpp has a level, and multigrid/cycle.hpp levels: what they do becomes steps.
+template <class T> struct RecordedLevel {
+  Level<T> &l;
+  Record<T> exec;
+  Buffer<T> &inverse;
+  int  unknowns() const { return (int)l.layout.size(); }
+  void halo(T *) { }
+  void each_row(T *x, const multigrid::First<T, T> &k)
+  {
+    exec.put(Work::first, {k.inverse, nullptr, k.b, k.r, k.z, x, 0, k.c, 0, 0, false, false, false});
+  }
+  template <class Add, class Last, class Keep>
+  void each_row(T *, const multigrid::Next<T, T, Add, Last, Keep> &k)
+  {
+    exec.put(Work::next, {k.inverse, k.z, k.from, k.r, k.w, k.x, k.m, k.c, k.before, k.now, k.add, k.last, k.keep});
+  }
+};
+template <class T> struct RecordedLevels {
+  Hierarchy<T>              &h;
+  std::vector<SmallStep<T>> &steps;
+  int                        begin;
+  bool                       begun;
+  int  last() const { return h.deepest(); }
+  int  visits(Cycle kind, int l) const { return h.visits(kind, l); }
+  void put(Work work, int l, const typename SmallStep<T>::Numbers &of = {}) { steps.push_back({work, l - begin, of}); }
+  void smooth(int k, bool from_zero)
+  {
+    struct Vectors {
+      T *b, *x, *r, *z, *w;
+    };
+    Level<T>        &l = h.level(k);
+    RecordedLevel<T> level{l, {&steps, k - begin}, l.inverse};
+    l.smoother.template apply<T>(level, Vectors{l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()}, from_zero,
+                                 begun);
+  }
+  void down(int k, multigrid::Visit visit)
+  {
+    Level<T> &l = h.level(k);
+    smooth(k, visit.first);
+    put(Work::residual, k,
+        {nullptr, l.x.data(), l.b.data(), l.r.data(), nullptr, nullptr, 0, 0, 0, 0, false, false, false});
+    put(Work::restrict, k);
+    begun = true;
+  }
+  void up(int k, multigrid::Visit visit)
+  {
+    put(Work::prolong, k);
+    if (visit.last) smooth(k, false);
+  }
+  void solve() { put(Work::solve, last()); }
+  bool accelerated(Cycle, int) const { return false; }
+  void accelerate(int) { }
+};
+
+} // namespace
+
+template <class T> SmallGrids<T>::SmallGrids()  = default;
+template <class T> SmallGrids<T>::~SmallGrids() = default;
+
+template <class T> int SmallGrids<T>::choose(Hierarchy<T> &h)
+{
+  int k = h.deepest() + 1;
+  if (chunk_of(h.level(0).exec) > 1) return 0;
+  for (; k > 1; --k) {
+    const Level<T> &l = h.level(k - 1);
+    if (!l.shared || l.star || l.lines.any || l.nodes() > small_nodes || !l.halo.empty()) break;
+    if (!l.incoming.empty() && h.level(k - 2).shared) break; // of a periodic direction
+  }
+  return k <= h.deepest() ? k : 0;
+}
+
+template <class T> void SmallGrids<T>::record(Hierarchy<T> &h, Cycle cycle, uint64_t version)
+{
+  std::vector<SmallGrid<T>> grids;
+  std::vector<SmallStep<T>> steps;
+  if (version == version_) return;
+  version_ = version;
+  first_   = choose(h);
+  if (!first_) return;
+  for (int k = first_; k <= h.deepest(); ++k) {
+    Level<T>    &l = h.level(k);
+    SmallGrid<T> g{};
+    g.layout = l.layout;
+    g.s      = view<box::box_forward>(l);
+    for (int d = 0; d < 3; ++d) g.n[d] = l.n[d], g.step[d] = l.step[d];
+    if (k < h.deepest()) {
+      g.restriction  = restriction(l, h.level(k + 1), l.r.data());
+      g.prolongation = prolongation(l, h.level(k + 1), l.x.data());
+    }
+    grids.push_back(g);
+  }
+  RecordedLevels<T> levels{h, steps, first_, h.level(first_).incoming.empty()};
+  multigrid::cycle(levels, cycle, first_);
+  if (grids.size() * sizeof(SmallGrid<T>) + steps.size() * sizeof(SmallStep<T>) > most_bytes) first_ = 0;
+  const Space space = h.level(0).exec.space;
+  grids_ = copy_to(space, grids);
+  steps_ = copy_to(space, steps);
+  device::synchronize(space);
+}
+
+template <class T> void SmallGrids<T>::run(Level<T> &deepest, const LastGrid<T> &solver) const
+{
+  const RunSmall<T> kernel{grids_.data(),
+                           steps_.data(),
+                           (int)grids_.size(),
+                           (int)steps_.size(),
+                           solver.inverse().data(),
+                           solver.places().data(),
+                           deepest.b.data(),
+                           deepest.x.data(),
+                           (int)solver.places().size(),
+                           shared_on(deepest.exec, 5)};
+  forall_blocks(deepest.exec, 1, threads, kernel.bytes(), kernel);
+}
+
+template <class T> size_t SmallGrids<T>::bytes() const { return grids_.bytes() + steps_.bytes(); }
+
+template class SmallGrids<double>;
+template class SmallGrids<float>;
+
+} // namespace tessera::rrb::three
