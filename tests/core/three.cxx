@@ -47,7 +47,7 @@ struct Made {
 };
 
 // The solver of the 7-point operator with these couplings and 1e-6 on its diagonal; slabs along z.
-static Made make(const Case &c, Space where, const Comm &comm)
+static Made make(const Case &c, Space where, const Comm &comm, const Params &params = Params())
 {
   Made m;
   int  rank, size;
@@ -61,7 +61,7 @@ static Made make(const Case &c, Space where, const Comm &comm)
     }
   m.own    = boxes[(size_t)rank];
   m.solver = make_solver(false);
-  m.solver->create({where, 1}, comm, c.n, c.periodic, boxes, Params());
+  m.solver->create({where, 1}, comm, c.n, c.periodic, boxes, params);
   const box::Layout3  &l = m.solver->finest().layout;
   const size_t         plane = l.size();
   std::vector<double>  a(7 * plane, 0);
@@ -154,18 +154,79 @@ TEST(Three, loose_parts_are_the_components)
   }
 }
 
+// An application here, and by one process on its host.
+static void expect_same_applications(const Case &c, const Params &params)
+{
+  const Comm                here(MPI_COMM_WORLD), alone(MPI_COMM_SELF);
+  const std::vector<double> x = apply(c, make(c, space(), here, params), space(), here),
+                            y = apply(c, make(c, Space::host, alone, params), Space::host, alone);
+  double largest = 0, difference = 0;
+  for (size_t k = 0; k < x.size(); ++k) {
+    largest    = std::max(largest, std::abs(y[k]));
+    difference = std::max(difference, std::abs(x[k] - y[k]));
+  }
+  EXPECT_GT(largest, 0);
+  EXPECT_LT(difference, 1e-9 * largest);
+}
+
 TEST(Three, applications_are_the_same_in_both_spaces_and_on_any_number_of_processes)
 {
-  for (const Case &c : cases) {
-    const Comm                here(MPI_COMM_WORLD), alone(MPI_COMM_SELF);
-    const std::vector<double> x = apply(c, make(c, space(), here), space(), here),
-                              y = apply(c, make(c, Space::host, alone), Space::host, alone);
-    double largest = 0, difference = 0;
-    for (size_t k = 0; k < x.size(); ++k) {
-      largest    = std::max(largest, std::abs(y[k]));
-      difference = std::max(difference, std::abs(x[k] - y[k]));
+  for (const Case &c : cases) expect_same_applications(c, Params());
+}
+
+// A direction that is weak stays as it is on the first coarse grids, so small grids are coarsened in one to three.
+static const Case weak[] = {
+  {{33, 31, 35}, {false, false, false}, [](int, int, int, int) { return 1.; }},
+  {{19, 40, 9}, {false, false, false}, [](int d, int, int, int) { return d == 0 ? 1e-2 : 1.; }},
+  {{21, 18, 64}, {false, false, false}, [](int d, int, int, int) { return d == 1 ? 1e-3 : d == 2 ? 1. : 1e-2; }},
+};
+
+TEST(Three, small_grids_do_the_same_in_one_block_of_a_device)
+{
+  for (const Case &c : weak)
+    for (Cycle cycle : {Cycle::v, Cycle::w})
+      for (int degree : {1, 2, 3}) {
+        Params params;
+        params.cycle  = cycle;
+        params.degree = degree;
+        expect_same_applications(c, params);
+      }
+}
+
+TEST(Three, an_iteration_at_once_is_its_parts)
+{
+  for (const Case &c : weak) {
+    const Comm comm(MPI_COMM_SELF);
+    Params     params;
+    params.reduced = true;
+    const Made           m = make(c, space(), comm, params);
+    Reduced *const       s = m.solver->reduced();
+    std::vector<double>  b((size_t)(c.n[0] * c.n[1] * c.n[2]));
+    for (size_t k = 0; k < b.size(); ++k) b[k] = hash((int)k, 1, 2) - 0.5;
+    const Buffer<double> right = copy_to(space(), b);
+    ASSERT_NE(s, nullptr);
+    EXPECT_EQ(s->at_once(), space() == Space::cuda);
+    std::vector<Reduced::Iteration> parts;
+    double                          before = 0;
+    s->begin(right.data());
+    s->add_null(nullptr);
+    for (int k = 0; k < 3; ++k) {
+      Reduced::Iteration it;
+      it.rz = s->precondition();
+      s->direction(k ? it.rz / before : 0);
+      it.pq  = s->multiply();
+      it.rr  = s->step(it.rz / it.pq);
+      before = it.rz;
+      parts.push_back(it);
     }
-    EXPECT_GT(largest, 0);
-    EXPECT_LT(difference, 1e-9 * largest);
+    if (!s->at_once()) continue;
+    s->begin(right.data());
+    s->add_null(nullptr);
+    for (const Reduced::Iteration &it : parts) {
+      const Reduced::Iteration again = s->iterate();
+      EXPECT_NEAR(again.rz, it.rz, 1e-10 * it.rz);
+      EXPECT_NEAR(again.pq, it.pq, 1e-10 * it.pq);
+      EXPECT_NEAR(again.rr, it.rr, 1e-10 * it.rr);
+    }
   }
 }
