@@ -10,10 +10,12 @@ namespace tessera::tree {
 namespace {
 
 constexpr int    filter_steps = 3;
+// Weights below are left out: the diagonal of a function of which nothing else is left would be rounding.
+constexpr double least_weight = 0.01;
 constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
-// Which corner of a leaf is a corner of a leaf that its nodes are coupled with: corner[] of each pair of leaves, and
-// `corners` where that one is no corner of the leaf.
+// Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
+// `corners` where that one has none there.
 template <class S> struct MatchCorners {
   const int     *begin, *i, *j, *pairs, *vertex;
   const S       *pair, *column;
@@ -25,10 +27,14 @@ template <class S> struct MatchCorners {
     for (int p = begin[l]; p < begin[l + 1] && !own; ++p)
       for (int e = i[p]; e < i[p + 1]; ++e)
         if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-    for (ptrdiff_t k = (ptrdiff_t)corners * pairs[l]; own && k < (ptrdiff_t)corners * pairs[l + 1]; ++k) {
-      int to = 0;
-      while (to < corners && !(vertex[(ptrdiff_t)corners * l + to] >= 0 && own[to] == column[k])) ++to;
-      corner[k] = (unsigned char)to;
+    for (int k = pairs[l]; own && k < pairs[l + 1]; ++k) {
+      const S *const other = column + (ptrdiff_t)corners * k;
+      for (int to = 0; to < corners; ++to) {
+        int from = 0;
+        while (from < corners && other[from] != own[to]) ++from;
+        if (vertex[(ptrdiff_t)corners * l + to] < 0) from = corners;
+        corner[(ptrdiff_t)corners * k + to] = (unsigned char)from;
+      }
     }
   }
 };
@@ -47,19 +53,20 @@ template <class T, class S, int Corners> struct SmoothWeights {
   {
     const unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      // ap[Corners]: of other corners
-      double ap[Corners + 1] = {}, now[Corners], diagonal = 0, before = 0, sum = 0;
+      double ap[Corners] = {}, now[Corners], diagonal = 0, before = 0, sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) {
         double v = 0;
         for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
         if (j[e] == p) diagonal += v;
-        for (int c = 0; c < Corners; ++c)
-          ap[of[Corners * pair[e] + c]] += v * (double)weight[(ptrdiff_t)Corners * j[e] + c];
+        T w[Corners + 1]; // the last one: of a vertex that the other leaf does not have
+        for (int c = 0; c < Corners; ++c) w[c] = weight[(ptrdiff_t)Corners * j[e] + c];
+        w[Corners] = 0;
+        for (int c = 0; c < Corners; ++c) ap[c] += v * (double)w[of[Corners * pair[e] + c]];
       }
       for (int c = 0; c < Corners; ++c) {
         const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
         now[c]         = diagonal > 0 ? w - omega / diagonal * ap[c] : w;
-        now[c]         = now[c] > 0 && first > 0 ? now[c] : 0;
+        now[c]         = now[c] > least_weight && first > 0 ? now[c] : 0;
         before += first;
         sum += now[c];
       }
