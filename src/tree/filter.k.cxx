@@ -11,14 +11,15 @@ namespace {
 
 constexpr int    filter_steps = 3;
 // Weights below are left out: the diagonal of a function of which nothing else is left would be rounding.
-constexpr double least_weight = 0.01;
+template <class T> constexpr double least_weight = sizeof(T) == sizeof(float) ? 0.01 : 0;
 constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
 // Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
 // `corners` where that one has none there.
-template <class S> struct MatchCorners {
+template <class T, class S> struct MatchCorners {
   const int     *begin, *i, *j, *pairs, *vertex;
   const S       *pair, *column;
+  const T       *weight;
   int            corners;
   unsigned char *corner;
   HD void        operator()(int l) const
@@ -30,12 +31,19 @@ template <class S> struct MatchCorners {
     for (int k = pairs[l]; own && k < pairs[l + 1]; ++k) {
       const S *const other = column + (ptrdiff_t)corners * k;
       for (int to = 0; to < corners; ++to) {
-        int from = 0;
-        while (from < corners && other[from] != own[to]) ++from;
-        if (vertex[(ptrdiff_t)corners * l + to] < 0) from = corners;
+        int from = corners;
+        for (int c = 0; c < corners && vertex[(ptrdiff_t)corners * l + to] >= 0; ++c)
+          if (other[c] == own[to] && (from == corners || counts(l, k - pairs[l], c))) from = c;
         corner[(ptrdiff_t)corners * k + to] = (unsigned char)from;
       }
     }
+  }
+  // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first.
+  HD bool counts(int l, int other, int c) const
+  {
+    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e)
+      if ((int)pair[e] == other && weight[(ptrdiff_t)corners * j[e] + c] > 0) return true;
+    return false;
   }
 };
 
@@ -66,7 +74,7 @@ template <class T, class S, int Corners> struct SmoothWeights {
       for (int c = 0; c < Corners; ++c) {
         const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
         now[c]         = diagonal > 0 ? w - omega / diagonal * ap[c] : w;
-        now[c]         = now[c] > least_weight && first > 0 ? now[c] : 0;
+        now[c]         = now[c] > least_weight<T> && first > 0 ? now[c] : 0;
         before += first;
         sum += now[c];
       }
@@ -157,8 +165,8 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const int *const i = level.i.data(), *const j = level.j.data(), *const pairs = level.product.pairs.data();
     for_each(exec_, t.cells,
-             MatchCorners<S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
-                             corners, corner.data()});
+             MatchCorners<T, S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
+                                t.weight.data(), corners, corner.data()});
     for (int step = 0; step < filter_steps; ++step) {
       if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
       for_each(exec_, t.cells,
