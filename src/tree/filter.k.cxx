@@ -10,8 +10,6 @@ namespace tessera::tree {
 namespace {
 
 constexpr int    filter_steps = 3;
-// Weights below are left out: the diagonal of a function of which nothing else is left would be rounding.
-template <class T> constexpr double least_weight = sizeof(T) == sizeof(float) ? 0.01 : 0;
 constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
 // Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
@@ -74,7 +72,7 @@ template <class T, class S, int Corners> struct SmoothWeights {
       for (int c = 0; c < Corners; ++c) {
         const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
         now[c]         = diagonal > 0 ? w - omega / diagonal * ap[c] : w;
-        now[c]         = now[c] > least_weight<T> && first > 0 ? now[c] : 0;
+        now[c]         = now[c] > 0 && first > 0 ? now[c] : 0;
         before += first;
         sum += now[c];
       }

@@ -243,12 +243,15 @@ template <class T> template <class V, class End> void Operator<T>::each_row(cons
       return forall_blocks(exec, (n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(),
                            StreamRows<T, End>{stream, end});
     }
+  if constexpr (width_of<V> == 1)
+    if (bs == 1)
+      return for_each_or_group(exec, n << log_threads,
+                               EachRow<T, 1, V, End>{i.data(), j.data(), a.data(), x, log_threads, (int)j.size(), end},
+                               groups_of_rows(n),
+                               RowsAtOnce<T, End>{i.data(), j.data(), a.data(), x, n, (int)j.size(), end});
   with_block_of<V>(bs, [&](auto b) {
-    const EachRow<T, b.value, V, End> row{i.data(), j.data(), a.data(), x, log_threads, (int)j.size(), end};
-    if constexpr (b.value == 1 && width_of<V> == 1)
-      for_each_or_group(exec, n << log_threads, row, groups_of_rows(n),
-                        RowsAtOnce<T, End>{i.data(), j.data(), a.data(), x, n, (int)j.size(), end});
-    else for_each(exec, n << log_threads, row);
+    for_each(exec, n << log_threads,
+             EachRow<T, b.value, V, End>{i.data(), j.data(), a.data(), x, log_threads, (int)j.size(), end});
   });
 }
 
