@@ -327,6 +327,9 @@ int main(int argc, char **argv)
       suffix: jump_off
       args: -n 60 -jump 1e6 -pc_auxamg_filter off
     test:
+      suffix: pockets
+      args: -n 56 -jump -1e-4
+    test:
       suffix: jump_cube
       nsize: {{1 3}}
       args: -mesh cube -n 14 -jump 1e4 -pc_auxamg_precision double

@@ -12,10 +12,15 @@ template <class T> struct Eight {
   using Integer = std::conditional_t<sizeof(T) == sizeof(int), int, long long>;
   typedef T       Values __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
   typedef Integer Mask __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+  typedef T       Half __attribute__((vector_size(4 * sizeof(T))));
 };
-template <class Sum, class Eight> __attribute__((always_inline)) inline Sum join_eight(const Eight &s)
+// ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])): halves, then quarters
+template <class Sum, class Eights> __attribute__((always_inline)) inline Sum join_eight(const Eights &s)
 {
-  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+  using Half      = typename Eight<Sum>::Half;
+  const Half low  = {s[0], s[1], s[2], s[3]}, high = {s[4], s[5], s[6], s[7]}, four = low + high;
+  const Half next = {four[2], four[3], four[2], four[3]}, two = four + next;
+  return two[0] + two[1];
 }
 // The sum of factor(k) other(k) for k < n, in the order of the function below
 template <class Sum, class Factor, class Other> __attribute__((always_inline))
@@ -44,14 +49,6 @@ inline Sum row_in_eights(int n, int room, const int *j, const T *a, const T *x)
     else sum += __builtin_convertvector(factors, Sums) * __builtin_convertvector(known, Sums);
   }
   return join_eight<Sum>(sum);
-}
-// The sum of a[k] b[k] for k < n. Both have as many entries as eights need; behind the end b is zero and a finite.
-template <class T> __attribute__((always_inline)) inline T dot_in_eights(int n, const T *a, const T *b)
-{
-  using Values = typename Eight<T>::Values;
-  Values sum   = {};
-  for (int k = 0; k < n; k += 8) sum += *(const Values *)(a + k) * *(const Values *)(b + k);
-  return join_eight<T>(sum);
 }
 
 #endif

@@ -10,12 +10,19 @@
 #pragma once
 #include "exec/clusters.hpp"
 #include "exec/exchange.hpp"
+#include <cmath>
 
 namespace tessera::tree {
 
 template <class T> struct Level;
 
 constexpr int    max_in_strong_block = 16;
+// Are two nodes tied so that they belong to the same pocket (pockets.k.cxx)?
+constexpr double weakly_tied = 1e-2;
+template <class T> HD inline bool tied(T entry, T inverse, T other)
+{
+  return fabs(entry) * (inverse < other ? inverse : other) > (T)weakly_tied;
+}
 constexpr double strong_coupling = 0.4, very_strong_coupling = 0.6, coupling_beside = 0.2;
 
 template <class T> struct StrongBlocks {
@@ -26,7 +33,7 @@ template <class T> struct StrongBlocks {
   Buffer<int> member;            // unknowns of this process; -1 - k: the k-th one of others
   Buffer<int> row, block, place; // the unknowns of this process, of each its block and the place there
   Buffer<int> from;           // of each entry, where it is among the values of the operator; -1: zero or others have it
-  Buffer<T>   extra;          // B^-1 - D^-1
+  Buffer<T>   extra;          // B^-1 - D^-1, column by column
   bool        turned = false; // the operator's transpose stands in its place
   // On several processes: unknowns that others need, and those of others behind them
   int         partners = 0;

@@ -2,7 +2,6 @@
 #include "tree/hierarchy.hpp"
 #include "tree/invert.hpp"
 #include "exec/each.hpp"
-#include "exec/eights.hpp"
 #include "exec/tile.hpp"
 #include <cmath>
 
@@ -64,8 +63,40 @@ template <class T> struct InvertStrong {
     invert_block(block, a, n, dead_pivot<T>, diagonal + n);
     block.each(0, n * n, 0, 1, [&](int e, int) {
       const int k = e / n;
-      me.extra[first + e] = (T)(a[e] - (e % n == k && diagonal[k] > 0 ? 1 / diagonal[k] : 0));
+      me.extra[first + e % n * n + k] = (T)(a[e] - (e % n == k && diagonal[k] > 0 ? 1 / diagonal[k] : 0));
     });
+  }
+};
+// The same on the host. dense: nullptr where this process has all entries
+template <class T> struct InvertOnHost {
+  const int    *begin, *at, *from;
+  const T      *a;
+  const double *dense;
+  T            *extra;
+  void          operator()(int b) const
+  {
+    const int n = begin[b + 1] - begin[b];
+    if (n <= 4) invert<4>(at[b], n);
+    else if (n <= 8) invert<8>(at[b], n);
+    else invert<max_in_strong_block>(at[b], n);
+  }
+  template <int W> void invert(int first, int n) const
+  {
+    double block[W * W] = {}, diagonal[W];
+    for (int k = 0; k < n; ++k)
+      for (int q = 0; q < n; ++q) {
+        const int e      = first + k * n + q;
+        block[k * W + q] = dense ? dense[e] : from[e] < 0 ? 0 : (double)a[from[e]];
+      }
+    for (int k = 0; k < n; ++k) {
+      diagonal[k] = block[k * W + k];
+      block[k * W + k] *= 1 + raised<T>;
+    }
+    invert_rows<W>(block, n, dead_pivot<T>);
+    for (int k = 0; k < n; ++k) {
+      if (diagonal[k] > 0) block[k * W + k] -= 1 / diagonal[k];
+      for (int q = 0; q < n; ++q) extra[first + q * n + k] = (T)block[k * W + q];
+    }
   }
 };
 
@@ -85,21 +116,17 @@ template <class T, class V> struct AddExtra {
   }
   HD V row(int n, int mine, int first, int at) const
   {
-    const T *const e  = extra + at + (turned ? mine : mine * n);
-    const int      by = turned ? n : 1;
-    const auto     of = [&](int q) {
+    const T *const e  = extra + at + (turned ? mine * n : mine);
+    const int      by = turned ? 1 : n;
+    V              sum = 0;
+    for (int q = 0; q < n; ++q) {
       const int m = member[first + q];
-      return m < 0 ? others[-1 - m] : r[m];
-    };
-#ifndef __CUDA_ARCH__
-    if constexpr (std::is_same_v<T, V>) return add_in_eights<T>(n, [&](int q) { return e[q * by]; }, of); // as AddBlock
-#endif
-    V sum = 0;
-    for (int q = 0; q < n; ++q) sum += e[q * by] * of(q);
+      sum += e[q * by] * (m < 0 ? others[-1 - m] : r[m]);
+    }
     return sum;
   }
 };
-// The same on the host for a block of this process: what r has at its members is read once.
+// The same on the host for a block of this process, column by column: all unknowns in a vector of the machine.
 template <class T> struct AddBlock {
   const int *begin, *at, *member;
   const T   *extra, *r;
@@ -110,20 +137,30 @@ template <class T> struct AddBlock {
 #ifndef __CUDA_ARCH__
     const int *const unknown = member + begin[b];
     const int        n       = begin[b + 1] - begin[b];
-    T                of[max_in_strong_block] = {}, turned_row[max_in_strong_block] = {};
-    for (int k = 0; k < n; ++k) of[k] = r[unknown[k]];
-    for (int k = 0; k < n; ++k) {
-      const T *row = extra + at[b] + k * n;
-      if (turned) {
-        for (int q = 0; q < n; ++q) turned_row[q] = extra[at[b] + q * n + k];
-        row = turned_row;
-      }
-      const T sum = c * dot_in_eights(n, row, of);
-      if (z) z[unknown[k]] += sum;
-      if (x) x[unknown[k]] += weight * sum;
-    }
+    if (n <= 8) columns<8>(n, unknown, extra + at[b]);
+    else columns<max_in_strong_block>(n, unknown, extra + at[b]);
 #endif
   }
+#ifndef __CUDA_ARCH__
+  template <int W> __attribute__((always_inline)) void columns(int n, const int *unknown, const T *e) const
+  {
+    T sum[W] = {}, column[W] = {};
+    for (int q = 0; q < n; ++q, e += turned ? 1 : n) {
+      const T  of  = r[unknown[q]];
+      const T *row = e; // numbers behind the end of the block give sums that are not needed
+      if (turned) {
+        for (int k = 0; k < n; ++k) column[k] = e[k * n];
+        row = column;
+      }
+      for (int k = 0; k < W; ++k) sum[k] += row[k] * of;
+    }
+    for (int k = 0; k < n; ++k) {
+      const T s = c * sum[k];
+      if (z) z[unknown[k]] += s;
+      if (x) x[unknown[k]] += weight * s;
+    }
+  }
+#endif
 };
 // The rows of own unknowns: a diagonal matrix of sums of absolute values is at least as large as the block.
 template <class T> struct BoundRow {
@@ -152,7 +189,7 @@ template <class T> struct LeaveOut {
       any = any || (member[q] < 0 ? others[-1 - member[q]] : marked[member[q]]) > 0;
     if (!any) return;
     bound(s);
-    for (int q = 0; q < n; ++q) extra[bound.at[b] + bound.place[s] * n + q] = 0;
+    for (int q = 0; q < n; ++q) extra[bound.at[b] + q * n + bound.place[s]] = 0;
   }
 };
 } // namespace
@@ -199,6 +236,11 @@ template <class T> void NumericSetup<T>::invert_blocks(Level<T> &level)
   StrongBlocks<T> &b = level.blocks;
   if (!b.any) return;
   const int      entries = (int)b.from.size(), own = (int)b.needed.size();
+  const auto     invert = [&](const double *dense) {
+    for_each_on_host(exec_, b.n, InvertOnHost<T>{b.begin.data(), b.at.data(), b.from.data(), level.a.data(), dense,
+                                                 b.extra.data()});
+  };
+  if (!level.by_nodes() && !level.distributed) return invert(nullptr);
   Buffer<double> dense = make_unset<double>((size_t)entries);
   for_each(exec_, entries, FillEntries<T>{b.from.data(), level.a.data(), dense.data()});
   if (level.distributed) {
@@ -211,6 +253,7 @@ template <class T> void NumericSetup<T>::invert_blocks(Level<T> &level)
              UnpackStrongRows{b.begin.data(), b.at.data(), b.member.data(),
                               rows.data() + (ptrdiff_t)own * max_in_strong_block, dense.data()});
   }
+  if (!level.by_nodes()) return invert(dense.data());
   forall_blocks(exec_, b.n, InvertStrong<T>::threads, InvertStrong<T>::bytes,
                 InvertStrong<T>{b.begin.data(), b.at.data(), dense.data(), b.extra.data()});
 }

@@ -208,7 +208,7 @@ template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
 // which are P' times those of the grid before and known from the mesh's own on, say how much of it is rounding.
 template <class T> void NumericSetup<T>::compare_sums(Level<T> &fine, Level<T> &coarse)
 {
-  if (!params_.falls_back || !filtered_) return;
+  if (!params_.falls_back || !filtered_ || exact_) return;
   fine.restrict_known(sums_.data(), coarse);
   Buffer<T> &sums = coarse.work.b;
   if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);
@@ -221,6 +221,18 @@ template <class T> void NumericSetup<T>::compare_sums(Level<T> &fine, Level<T> &
               CompareSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs, coarse.n},
               (Rounding *)(statistics_.data() + at));
   if (coarse.distributed) reduce_statistics({at}, MPI_MAX);
+}
+
+// New values with the same interpolation, near those before, are not compared where so little was rounding. found: the
+// statistics of all grids, on the host; collective.
+template <class T> void NumericSetup<T>::judge_rounding(const Buffer<double> &found)
+{
+  constexpr double little = 0.1;
+  if (!params_.falls_back || !filtered_ || exact_) return;
+  const double much = params_.bs > 1 ? much_of_several : much_rounding;
+  double       here = 0;
+  for (size_t l = 0; l < levels_.size(); ++l) here += found.data()[(l + 1) * statistics - 2] > little * much;
+  exact_ = total(here) == 0;
 }
 
 // Of a coarse grid whose values were those in old_, and the roots of whose inverse diagonal are in z.
@@ -343,6 +355,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
   template T      *NumericSetup<T>::row_sums(size_t); \
   template void    NumericSetup<T>::compare_sums(Level<T> &, Level<T> &); \
+  template void    NumericSetup<T>::judge_rounding(const Buffer<double> &); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::estimate(const std::vector<int> &); \

@@ -12,11 +12,12 @@ namespace {
 constexpr int    filter_steps = 3;
 constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
-// Which corner of a leaf is a corner of a leaf that its nodes are coupled with: corner[] of each pair of leaves, and
-// `corners` where that one is no corner of the leaf.
-template <class S> struct MatchCorners {
+// Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
+// `corners` where that one has none there.
+template <class T, class S> struct MatchCorners {
   const int     *begin, *i, *j, *pairs, *vertex;
   const S       *pair, *column;
+  const T       *weight;
   int            corners;
   unsigned char *corner;
   HD void        operator()(int l) const
@@ -25,11 +26,22 @@ template <class S> struct MatchCorners {
     for (int p = begin[l]; p < begin[l + 1] && !own; ++p)
       for (int e = i[p]; e < i[p + 1]; ++e)
         if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-    for (ptrdiff_t k = (ptrdiff_t)corners * pairs[l]; own && k < (ptrdiff_t)corners * pairs[l + 1]; ++k) {
-      int to = 0;
-      while (to < corners && !(vertex[(ptrdiff_t)corners * l + to] >= 0 && own[to] == column[k])) ++to;
-      corner[k] = (unsigned char)to;
+    for (int k = pairs[l]; own && k < pairs[l + 1]; ++k) {
+      const S *const other = column + (ptrdiff_t)corners * k;
+      for (int to = 0; to < corners; ++to) {
+        int from = corners;
+        for (int c = 0; c < corners && vertex[(ptrdiff_t)corners * l + to] >= 0; ++c)
+          if (other[c] == own[to] && (from == corners || counts(l, k - pairs[l], c))) from = c;
+        corner[(ptrdiff_t)corners * k + to] = (unsigned char)from;
+      }
     }
+  }
+  // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first.
+  HD bool counts(int l, int other, int c) const
+  {
+    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e)
+      if ((int)pair[e] == other && weight[(ptrdiff_t)corners * j[e] + c] > 0) return true;
+    return false;
   }
 };
 
@@ -47,14 +59,15 @@ template <class T, class S, int Corners> struct SmoothWeights {
   {
     const unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      // ap[Corners]: of other corners
-      double ap[Corners + 1] = {}, now[Corners], diagonal = 0, before = 0, sum = 0;
+      double ap[Corners] = {}, now[Corners], diagonal = 0, before = 0, sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) {
         double v = 0;
         for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
         if (j[e] == p) diagonal += v;
-        for (int c = 0; c < Corners; ++c)
-          ap[of[Corners * pair[e] + c]] += v * (double)weight[(ptrdiff_t)Corners * j[e] + c];
+        T w[Corners + 1]; // the last one: of a vertex that the other leaf does not have
+        for (int c = 0; c < Corners; ++c) w[c] = weight[(ptrdiff_t)Corners * j[e] + c];
+        w[Corners] = 0;
+        for (int c = 0; c < Corners; ++c) ap[c] += v * (double)w[of[Corners * pair[e] + c]];
       }
       for (int c = 0; c < Corners; ++c) {
         const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
@@ -150,8 +163,8 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const int *const i = level.i.data(), *const j = level.j.data(), *const pairs = level.product.pairs.data();
     for_each(exec_, t.cells,
-             MatchCorners<S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
-                             corners, corner.data()});
+             MatchCorners<T, S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
+                                t.weight.data(), corners, corner.data()});
     for (int step = 0; step < filter_steps; ++step) {
       if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
       for_each(exec_, t.cells,

@@ -12,12 +12,14 @@ namespace tessera::tree {
 namespace {
 
 constexpr size_t max_vectors = 8; // at a time
+constexpr int    pocket_strength = 4; // of couplings in a pocket: before all others
 
 // f(strength, other unknown) for the couplings of unknown p with others that may be in a block.
 template <class T> struct StrongRow {
   const int                 *i, *j;
   const T                   *a, *inverse; // inverse: with ghosts
   int                        bs;
+  const unsigned char       *pocket;      // nullptr, or whether each node is in one
   template <class F> HD void each(int p, const F &f) const
   {
     const int node = p / bs, k = p % bs;
@@ -26,7 +28,8 @@ template <class T> struct StrongRow {
       for (int m = 0; m < bs; ++m) {
         const ptrdiff_t to = ((ptrdiff_t)e * bs + k) * bs + m;
         const int       q  = j[e] * bs + m;
-        const T         s  = a[to] * mine * a[to] * inverse[q];
+        T               s  = a[to] * mine * a[to] * inverse[q];
+        if (pocket && pocket[p] && pocket[q] && tied(a[to], mine, inverse[q])) s = pocket_strength;
         if (s > least && q != p) f(s, q);
       }
   }
@@ -60,7 +63,7 @@ template <class T> struct ListStrong {
     row.each(p, [&](T s, int q) {
       me.from[at]     = p;
       me.to[at]       = q;
-      me.strength[at] = s < 4 ? (int)(4096 * s + (T)0.5) : 16384; // alike in spite of rounding
+      me.strength[at] = s < 4 ? (int)(4096 * s + (T)0.5) : (int)(4096 * pocket_strength); // alike in spite of rounding
       ++at;
     });
   }
@@ -227,7 +230,10 @@ template <class T> StrongCouplings NumericSetup<T>::strong_couplings(Level<T> &l
     level.halo(level.work.x.data());
     inverse = level.work.x.data();
   }
-  const StrongRow<T> row{level.i.data(), level.j.data(), level.a.data(), inverse, bs};
+  Buffer<unsigned char> pockets;
+  if (filtered_ && bs == 1 && &level == &levels_[0]) pockets = find_pockets(level, inverse);
+  const StrongRow<T> row{level.i.data(), level.j.data(), level.a.data(), inverse, bs,
+                         pockets.empty() ? nullptr : pockets.data()};
   Buffer<int>        first = make<int>((size_t)unknowns + 1);
   for_each(exec_, unknowns, CountStrong<T>{row, first.data()});
   const int n      = scan(exec_, unknowns, first);
@@ -343,7 +349,7 @@ template <class T> void NumericSetup<T>::list_blocks(Level<T> &level, const Shar
                       b.block.data(), b.place.data()});
   b.n     = blocks.blocks + count;
   b.from  = make_unset<int>((size_t)entries);
-  b.extra = make<T>((size_t)entries + max_in_strong_block); // the host reads eight at a time
+  b.extra = make<T>((size_t)entries + max_in_strong_block); // the host reads behind the end
   for_each(exec_, entries, SetValues<int>{b.from.data(), -1});
   for_each(exec_, (int)b.row.size(),
            FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),

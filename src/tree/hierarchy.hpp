@@ -311,6 +311,7 @@ private:
   bool    jumps();
   void    filter(Level<T> &level);
   StrongCouplings            strong_couplings(Level<T> &level);
+  Buffer<unsigned char>      find_pockets(Level<T> &level, const T *inverse);
   std::vector<NamedCoupling> take_shared(Level<T> &level, StrongCouplings &couplings,
                                          std::map<long long, int> &columns);
   void    order_unknowns(const Level<T> &level, StrongCouplings &couplings);
@@ -322,6 +323,7 @@ private:
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
   void    compare_sums(Level<T> &fine, Level<T> &coarse);
+  void    judge_rounding(const Buffer<double> &found);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
@@ -340,6 +342,7 @@ private:
   bool                       filtered_ = false; // the interpolation is smoothed
   bool                       smoothed_ = false; // by the last run()
   bool                       convective_ = false; // asymmetry outweighs diffusion on some coarse grid
+  bool                       exact_ = false; // with these weights rounding of sums of rows was far below what counts
   // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
   Buffer<T>                  old_;
 };

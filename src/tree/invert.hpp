@@ -43,6 +43,29 @@ template <int MOST> HD inline void invert_block(double *a, int n, double dead)
   invert_block(OneThread(), a, n, dead, work);
 }
 
+// The same on the host, row by row in vectors of the machine: rows are W numbers apart, those behind n are zero.
+template <int W> __attribute__((always_inline)) inline void invert_rows(double *a, int n, double dead)
+{
+  double diagonal[W], row[W];
+  for (int k = 0; k < n; ++k) diagonal[k] = a[k * W + k];
+  for (int k = 0; k < n; ++k) {
+    const double pivot = a[k * W + k];
+    if (pivot > dead * diagonal[k]) {
+      a[k * W + k] = 1;
+      for (int q = 0; q < W; ++q) row[q] = a[k * W + q] / pivot;
+      for (int r = 0; r < n; ++r) {
+        const double column = r == k ? 0 : a[r * W + k];
+        if (r != k) a[r * W + k] = 0;
+        for (int q = 0; q < W; ++q) a[r * W + q] -= column * row[q];
+      }
+    } else {
+      for (int q = 0; q < W; ++q) row[q] = 0;
+      for (int r = 0; r < n; ++r) a[r * W + k] = 0;
+    }
+    for (int q = 0; q < W; ++q) a[k * W + q] = row[q];
+  }
+}
+
 // A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are
 // T, leaves some.
 template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;

@@ -17,6 +17,14 @@ static int null_space(const Params &params, bool singular)
   return !singular ? 0 : params.bs == 1 ? 1 : params.bs + params.dim * (params.dim - 1) / 2;
 }
 
+// Of a grid between the mesh and the last one
+template <class T> static size_t most_values(const std::vector<Level<T>> &levels)
+{
+  size_t most = 0;
+  for (size_t l = 1; l + 1 < levels.size(); ++l) most = std::max(most, levels[l].a.size());
+  return most;
+}
+
 template <class T>
 Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular)
 {
@@ -27,11 +35,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   ++setups_;
   convective_ = false;
   prepare_statistics();
-  if (strategy_->keeps_work && !sweeps()) {
-    size_t largest = 0;
-    for (int l = 1; l < last; ++l) largest = std::max(largest, levels_[(size_t)l].a.size());
-    if (old_.size() < largest) old_ = make_unset<T>(largest);
-  }
+  if (const size_t most = most_values(levels_); strategy_->keeps_work && !sweeps() && old_.size() < most)
+    old_ = make_unset<T>(most);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (l == 1) skew = asymmetric(level);
@@ -43,6 +48,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       weights_stay      = known && before && !sweeps() && level.change < slight;
       filtered_ = weights_stay || params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
       smooths = smoothed_ = filtered_ && !weights_stay;
+      exact_  = exact_ && weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);
@@ -84,6 +90,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   if (!kept) found = on_host(statistics_);
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
+  judge_rounding(found);
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
   if (params_.falls_back && !total(failure.kind) && total(coarsest_.dropped > null_space(params_, singular)))
     failure.kind = Failure::rounded; // on all processes

@@ -4,6 +4,7 @@
 #include "tree/dispatch.hpp"
 #include "exec/each.hpp"
 #include "exec/eights.hpp"
+#include "exec/groups.hpp"
 #include "exec/several.hpp"
 #include "exec/shared.hpp"
 #include "exec/tile.hpp"
@@ -173,6 +174,49 @@ template <class T, int BS, class V, class End, class Sum = V> struct EachRow {
   }
 };
 
+// The same on the host for many rows of single unknowns: first their products, then what is done with them. Either
+// loop keeps what it needs in registers, and the second one works on vectors of the machine.
+constexpr int rows_at_once = 64;
+inline int    groups_of_rows(int n) { return (n + rows_at_once - 1) / rows_at_once; }
+template <class T, class End, class Sum = T> struct RowsAtOnce {
+  const int *i, *j;
+  const T   *a, *x;
+  int        n, entries;
+  End        end;
+#ifdef __CUDA_ARCH__
+  HD void   operator()(int) const { }
+  HD double sum(int) const { return 0; }
+#else
+  int       products(int first, T *product) const
+  {
+    const int many = n - first < rows_at_once ? n - first : rows_at_once;
+    for (int k = 0; k < many; ++k) {
+      const int e = i[first + k];
+      product[k]  = (T)row_in_eights<Sum>(i[first + k + 1] - e, entries - e, j + e, a + e, x);
+    }
+    return many;
+  }
+  void      operator()(int group) const
+  {
+    T         product[rows_at_once];
+    const int first = group * rows_at_once, many = products(first, product);
+    const End of_row = end; // its members stay in registers
+#pragma GCC ivdep
+    for (int k = 0; k < many; ++k) of_row(first + k, product[k]);
+  }
+  double    sum(int group) const
+  {
+    T         product[rows_at_once];
+    const int first = group * rows_at_once, many = products(first, product);
+    const End of_row = end;
+    double    s = 0;
+#pragma omp simd reduction(+ : s)
+    for (int k = 0; k < many; ++k) s += of_row(first + k, product[k]);
+    return s;
+  }
+#endif
+};
+
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
 template <class T> Stream<T> stream_of(const Operator<T> &level, const T *x)
@@ -199,6 +243,12 @@ template <class T> template <class V, class End> void Operator<T>::each_row(cons
       return forall_blocks(exec, (n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(),
                            StreamRows<T, End>{stream, end});
     }
+  if constexpr (width_of<V> == 1)
+    if (bs == 1)
+      return for_each_or_group(exec, n << log_threads,
+                               EachRow<T, 1, V, End>{i.data(), j.data(), a.data(), x, log_threads, (int)j.size(), end},
+                               groups_of_rows(n),
+                               RowsAtOnce<T, End>{i.data(), j.data(), a.data(), x, n, (int)j.size(), end});
   with_block_of<V>(bs, [&](auto b) {
     for_each(exec, n << log_threads,
              EachRow<T, b.value, V, End>{i.data(), j.data(), a.data(), x, log_threads, (int)j.size(), end});
@@ -215,9 +265,11 @@ template <class T> template <class End> void Operator<T>::sum_rows(const T *x, c
                         (Sum *)sum);
   }
   with_block(bs, [&](auto b) {
-    sum_each(exec, n << log_threads,
-             EachRow<T, b.value, T, End, double>{i.data(), j.data(), a.data(), x, log_threads, (int)j.size(), end},
-             sum);
+    const EachRow<T, b.value, T, End, double> row{i.data(), j.data(), a.data(), x, log_threads, (int)j.size(), end};
+    if constexpr (b.value == 1)
+      sum_each_or_group(exec, n << log_threads, row, groups_of_rows(n),
+                        RowsAtOnce<T, End, double>{i.data(), j.data(), a.data(), x, n, (int)j.size(), end}, sum);
+    else sum_each(exec, n << log_threads, row, sum);
   });
 }
 

@@ -32,6 +32,9 @@ template <class T, int BS, class V, int Corners> struct RestrictLeaf {
   {
     V sum[BS * Corners];
     for (int c = 0; c < BS * Corners; ++c) sum[c] = 0;
+#ifndef __CUDA_ARCH__
+    if constexpr (BS == 1 && std::is_same_v<T, V>) return several_at_once(l, sum);
+#endif
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       V s[BS];
       residual<T, BS>(i, j, a, x, b, Shared(p, 0), entries, s);
@@ -40,6 +43,21 @@ template <class T, int BS, class V, int Corners> struct RestrictLeaf {
     }
     for (int c = 0; c < BS * Corners; ++c) sums[(ptrdiff_t)BS * Corners * l + c] = sum[c];
   }
+#ifndef __CUDA_ARCH__
+  // as RowsAtOnce
+  __attribute__((always_inline)) void several_at_once(int l, V *sum) const
+  {
+    constexpr int at_once = 16;
+    for (int first = begin[l], last = begin[l + 1]; first < last; first += at_once) {
+      const int many = last - first < at_once ? last - first : at_once;
+      T         r[at_once];
+      for (int k = 0; k < many; ++k) residual<T, 1>(i, j, a, x, b, Shared(first + k, 0), entries, r + k);
+      for (int k = 0; k < many; ++k)
+        for (int c = 0; c < Corners; ++c) sum[c] += weight[(ptrdiff_t)Corners * (first + k) + c] * r[k];
+    }
+    for (int c = 0; c < Corners; ++c) sums[(ptrdiff_t)Corners * l + c] = sum[c];
+  }
+#endif
 };
 // The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read
 // neighbouring weights.

@@ -1,0 +1,126 @@
+// Pockets: a few nodes that only weak couplings tie to all others, between thin barriers that cross. What is constant
+// there has hardly any energy, and where a pocket is smaller than a cell of the next grid no function is like that. So
+// a block of the smoother solves it.
+#include "tree/hierarchy.hpp"
+#include "tree/pairs.hpp"
+#include "exec/each.hpp"
+#include "exec/sets.hpp"
+#include <algorithm>
+#include <map>
+
+namespace tessera::tree {
+
+namespace {
+
+// Nodes that are not weakly coupled belong together; with ghosts.
+template <class T> struct TieNodes {
+  const int *i, *j;
+  const T   *a, *inverse;
+  int        n;
+  int       *parent;
+  HD void    operator()(int p) const
+  {
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      const int q = j[e];
+      if ((q < p || q >= n) && parent_of(parent, q) != parent_of(parent, p) && tied(a[e], inverse[p], inverse[q]))
+        unite(parent, p, q);
+    }
+  }
+};
+struct CountMembers {
+  int    *parent, *size;
+  HD void operator()(int p) const { add_to(size + root_of(parent, p), 1); }
+};
+struct MarkPockets {
+  int           *parent;
+  const int     *size;
+  unsigned char *mark;
+  HD void        operator()(int p) const
+  {
+    const int n = size[root_of(parent, p)];
+    mark[p] = n > 1 && n <= max_in_strong_block;
+  }
+};
+
+std::vector<double> gather_from_all(MPI_Comm comm, const std::vector<double> &mine)
+{
+  int processes = 1, count = (int)mine.size();
+  MPI_Comm_size(comm, &processes);
+  std::vector<int> counts((size_t)processes), first((size_t)processes + 1, 0);
+  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
+  for (size_t r = 0; r < counts.size(); ++r) first[r + 1] = first[r] + counts[r];
+  std::vector<double> all((size_t)first.back());
+  MPI_Allgatherv(mine.data(), count, MPI_DOUBLE, all.data(), counts.data(), first.data(), MPI_DOUBLE, comm);
+  return all;
+}
+
+// The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than a
+// block some number above. n: own nodes, which come first, also as roots.
+template <class T>
+void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, std::vector<int> &size)
+{
+  const int           n = level.n, all = n + level.ghosts;
+  int                 before = 0;
+  std::vector<double> label((size_t)all); // the least number of a node in it, or -1: it is too large
+  std::vector<char>   shared((size_t)all, 0);
+  MPI_Exscan(&n, &before, 1, MPI_INT, MPI_SUM, comm);
+  for (int p = 0; p < all; ++p) label[(size_t)p] = size[(size_t)p] > max_in_strong_block ? -1 : before + p;
+  for (double changed = 1; changed > 0;) {
+    Buffer<double> sent((size_t)all);
+    for (int p = 0; p < n; ++p) sent.data()[p] = label[(size_t)root[(size_t)p]];
+    Buffer<double> there(Extent{(size_t)all, level.exec.space});
+    copy(sent, there);
+    level.exchange.forward(there.data(), 1);
+    const std::vector<double> of = listed(there);
+    changed = 0;
+    for (int g = n; g < all; ++g) {
+      const size_t r = (size_t)root[(size_t)g];
+      if (r >= (size_t)n) continue; // tied to none of this process
+      shared[r] = 1;
+      if (of[(size_t)g] >= label[r]) continue;
+      label[r] = of[(size_t)g];
+      changed  = 1;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_MAX, comm);
+  }
+  std::vector<double> mine; // labels and sizes
+  for (int p = 0; p < n; ++p)
+    if (shared[(size_t)p]) {
+      if (label[(size_t)p] < 0) size[(size_t)p] = max_in_strong_block + 1;
+      else mine.insert(mine.end(), {label[(size_t)p], (double)size[(size_t)p]});
+    }
+  std::map<double, double>  sum;
+  const std::vector<double> gathered = gather_from_all(comm, mine);
+  for (size_t k = 0; k < gathered.size(); k += 2) sum[gathered[k]] += gathered[k + 1];
+  for (int p = 0; p < n; ++p)
+    if (shared[(size_t)p] && label[(size_t)p] >= 0)
+      size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)max_in_strong_block + 1);
+}
+
+} // namespace
+
+// Is each node in a pocket? inverse: of the diagonal, with ghosts.
+template <class T> Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &level, const T *inverse)
+{
+  const int   n = level.n, all = n + level.ghosts;
+  Buffer<int> parent = make_unset<int>((size_t)all), size = make<int>((size_t)all);
+  for_each(exec_, all, Enumerate{parent.data()});
+  for_each(exec_, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, n, parent.data()});
+  for_each(exec_, n, CountMembers{parent.data(), size.data()});
+  if (level.distributed) {
+    std::vector<int> root = listed(parent), sizes = listed(size);
+    for (int p = 0; p < all; ++p) root[(size_t)p] = root[(size_t)root[(size_t)p]]; // the roots of lesser ones are known
+    count_over_processes(level, comm_, root, sizes);
+    size = copy_to(exec_.space, sizes);
+  }
+  Buffer<unsigned char> mark = make_unset<unsigned char>((size_t)all);
+  for_each(exec_, all, MarkPockets{parent.data(), size.data(), mark.data()});
+  if (level.distributed) level.exchange.forward(mark.data(), 1);
+  return mark;
+}
+
+#define INSTANTIATE(T) template Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &, const T *);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::tree
