@@ -25,11 +25,7 @@
 @*/
 PetscErrorCode PCAuxAMGSetVariant(PC pc, PCAuxAMGVariant v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, v, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetVariant_C", (PC, PCAuxAMGVariant), (pc, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetVariant_C", Enum, v);
 }
 
 /*@
@@ -49,11 +45,7 @@ PetscErrorCode PCAuxAMGSetVariant(PC pc, PCAuxAMGVariant v)
 @*/
 PetscErrorCode PCAuxAMGGetVariant(PC pc, PCAuxAMGVariant *v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetVariant_C", (PC, PCAuxAMGVariant *), (pc, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetVariant_C", v);
 }
 
 /*@
@@ -77,11 +69,7 @@ PetscErrorCode PCAuxAMGGetVariant(PC pc, PCAuxAMGVariant *v)
 @*/
 PetscErrorCode PCAuxAMGSetCycleInner(PC pc, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, n, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetCycleInner_C", (PC, PetscInt), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetCycleInner_C", Int, n);
 }
 
 /*@
@@ -101,11 +89,7 @@ PetscErrorCode PCAuxAMGSetCycleInner(PC pc, PetscInt n)
 @*/
 PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetCycleInner_C", (PC, PetscInt *), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetCycleInner_C", n);
 }
 
 /*@
@@ -127,11 +111,7 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
 @*/
 PetscErrorCode PCAuxAMGSetSmootherDegree(PC pc, PetscInt nu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, nu, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetSmootherDegree_C", (PC, PetscInt), (pc, nu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetSmootherDegree_C", Int, nu);
 }
 
 /*@
@@ -151,11 +131,7 @@ PetscErrorCode PCAuxAMGSetSmootherDegree(PC pc, PetscInt nu)
 @*/
 PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(nu, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetSmootherDegree_C", (PC, PetscInt *), (pc, nu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetSmootherDegree_C", nu);
 }
 
 /*@
@@ -180,11 +156,7 @@ PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 @*/
 PetscErrorCode PCAuxAMGSetFilter(PC pc, PCAuxAMGFilter f)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, f, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetFilter_C", (PC, PCAuxAMGFilter), (pc, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetFilter_C", Enum, f);
 }
 
 /*@
@@ -204,11 +176,7 @@ PetscErrorCode PCAuxAMGSetFilter(PC pc, PCAuxAMGFilter f)
 @*/
 PetscErrorCode PCAuxAMGGetFilter(PC pc, PCAuxAMGFilter *f)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(f, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetFilter_C", (PC, PCAuxAMGFilter *), (pc, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetFilter_C", f);
 }
 
 /*@
@@ -233,11 +201,7 @@ PetscErrorCode PCAuxAMGGetFilter(PC pc, PCAuxAMGFilter *f)
 @*/
 PetscErrorCode PCAuxAMGSetStretch(PC pc, PetscBool flag)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, flag, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetStretch_C", (PC, PetscBool), (pc, flag));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetStretch_C", Bool, flag);
 }
 
 /*@
@@ -257,11 +221,7 @@ PetscErrorCode PCAuxAMGSetStretch(PC pc, PetscBool flag)
 @*/
 PetscErrorCode PCAuxAMGGetStretch(PC pc, PetscBool *flag)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(flag, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetStretch_C", (PC, PetscBool *), (pc, flag));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetStretch_C", flag);
 }
 
 /*@
@@ -285,11 +245,7 @@ PetscErrorCode PCAuxAMGGetStretch(PC pc, PetscBool *flag)
 @*/
 PetscErrorCode PCAuxAMGSetCoarseSize(PC pc, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, n, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetCoarseSize_C", (PC, PetscInt), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetCoarseSize_C", Int, n);
 }
 
 /*@
@@ -309,11 +265,7 @@ PetscErrorCode PCAuxAMGSetCoarseSize(PC pc, PetscInt n)
 @*/
 PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetCoarseSize_C", (PC, PetscInt *), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetCoarseSize_C", n);
 }
 
 /*@
@@ -346,11 +298,7 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
 @*/
 PetscErrorCode PCAuxAMGSetPrecision(PC pc, TesseraPrecision p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, p, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetPrecision_C", (PC, TesseraPrecision), (pc, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetPrecision_C", Enum, p);
 }
 
 /*@
@@ -370,11 +318,7 @@ PetscErrorCode PCAuxAMGSetPrecision(PC pc, TesseraPrecision p)
 @*/
 PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(p, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetPrecision_C", p);
 }
 
 /*@
@@ -398,11 +342,7 @@ PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
 @*/
 PetscErrorCode PCAuxAMGSetBackend(PC pc, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, b, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetBackend_C", (PC, TesseraBackend), (pc, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetBackend_C", Enum, b);
 }
 
 /*@
@@ -422,11 +362,7 @@ PetscErrorCode PCAuxAMGSetBackend(PC pc, TesseraBackend b)
 @*/
 PetscErrorCode PCAuxAMGGetBackend(PC pc, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetBackend_C", (PC, TesseraBackend *), (pc, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetBackend_C", b);
 }
 
 /*@C
@@ -477,9 +413,5 @@ PetscErrorCode PCAuxAMGSetCoordinatesFile(PC pc, const char file[])
 @*/
 PetscErrorCode PCAuxAMGGetCoordinatesFile(PC pc, const char *file[])
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(file, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetCoordinatesFile_C", (PC, const char **), (pc, file));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetCoordinatesFile_C", file);
 }

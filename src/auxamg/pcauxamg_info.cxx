@@ -144,11 +144,7 @@ PetscErrorCode tessera::ComposeAuxAMGInfo(PC pc, PetscBool compose)
 @*/
 PetscErrorCode PCAuxAMGGetInfo(PC pc, TesseraGridsInfo *info)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(info, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetInfo_C", (PC, TesseraGridsInfo *), (pc, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetInfo_C", info);
 }
 
 /*@
@@ -168,11 +164,7 @@ PetscErrorCode PCAuxAMGGetInfo(PC pc, TesseraGridsInfo *info)
 @*/
 PetscErrorCode PCAuxAMGGetChoice(PC pc, PCAuxAMGChoice *choice)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(choice, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetChoice_C", (PC, PCAuxAMGChoice *), (pc, choice));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetChoice_C", choice);
 }
 
 /*@
@@ -250,9 +242,5 @@ PetscErrorCode PCAuxAMGGetGridInfo(PC pc, PetscInt grid, PCAuxAMGGridInfo *info)
 @*/
 PetscErrorCode PCAuxAMGGetFailure(PC pc, const char *failure[])
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(failure, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetFailure_C", (PC, const char *[]), (pc, failure));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetFailure_C", failure);
 }

@@ -104,11 +104,7 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
 @*/
 PetscErrorCode PCAuxAMGSetLevels(PC pc, PetscInt l)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, l, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetLevels_C", (PC, PetscInt), (pc, l));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetLevels_C", Int, l);
 }
 
 /*@
@@ -128,11 +124,7 @@ PetscErrorCode PCAuxAMGSetLevels(PC pc, PetscInt l)
 @*/
 PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(l, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetLevels_C", (PC, PetscInt *), (pc, l));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetLevels_C", l);
 }
 
 /*@
@@ -158,11 +150,7 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 @*/
 PetscErrorCode PCAuxAMGSetCellSize(PC pc, PetscInt m)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, m, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetCellSize_C", (PC, PetscInt), (pc, m));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetCellSize_C", Int, m);
 }
 
 /*@
@@ -182,11 +170,7 @@ PetscErrorCode PCAuxAMGSetCellSize(PC pc, PetscInt m)
 @*/
 PetscErrorCode PCAuxAMGGetCellSize(PC pc, PetscInt *m)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(m, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetCellSize_C", (PC, PetscInt *), (pc, m));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetCellSize_C", m);
 }
 
 /*@
@@ -211,11 +195,7 @@ PetscErrorCode PCAuxAMGGetCellSize(PC pc, PetscInt *m)
 @*/
 PetscErrorCode PCAuxAMGSetInterpolation(PC pc, PCAuxAMGInterpolation i)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, i, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetInterpolation_C", (PC, PCAuxAMGInterpolation), (pc, i));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetInterpolation_C", Enum, i);
 }
 
 /*@
@@ -235,11 +215,7 @@ PetscErrorCode PCAuxAMGSetInterpolation(PC pc, PCAuxAMGInterpolation i)
 @*/
 PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(i, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetInterpolation_C", (PC, PCAuxAMGInterpolation *), (pc, i));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetInterpolation_C", i);
 }
 
 /*@
@@ -268,11 +244,7 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
 @*/
 PetscErrorCode PCAuxAMGSetCycle(PC pc, PCAuxAMGCycle c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, c, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetCycle_C", (PC, PCAuxAMGCycle), (pc, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetCycle_C", Enum, c);
 }
 
 /*@
@@ -292,11 +264,7 @@ PetscErrorCode PCAuxAMGSetCycle(PC pc, PCAuxAMGCycle c)
 @*/
 PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(c, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetCycle_C", (PC, PCAuxAMGCycle *), (pc, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetCycle_C", c);
 }
 
 /*@
@@ -324,11 +292,7 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 @*/
 PetscErrorCode PCAuxAMGSetSmoother(PC pc, PCAuxAMGSmoother s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, s, 2);
-  PetscTryMethod(pc, "PCAuxAMGSetSmoother_C", (PC, PCAuxAMGSmoother), (pc, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCAuxAMGSetSmoother_C", Enum, s);
 }
 
 /*@
@@ -348,9 +312,5 @@ PetscErrorCode PCAuxAMGSetSmoother(PC pc, PCAuxAMGSmoother s)
 @*/
 PetscErrorCode PCAuxAMGGetSmoother(PC pc, PCAuxAMGSmoother *s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(s, 2);
-  PetscUseMethod(pc, "PCAuxAMGGetSmoother_C", (PC, PCAuxAMGSmoother *), (pc, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCAuxAMGGetSmoother_C", s);
 }

@@ -3,10 +3,12 @@
 #pragma once
 #include "box/dirichlet.hpp"
 #include "box/stencil.hpp"
+#include "exec/index.hpp"
+#include <vector>
 
 namespace tessera {
 
-template <class Index> struct Csr {
+struct Csr {
   const Index  *i = nullptr, *j = nullptr; // beginnings of rows, columns
   const double *a = nullptr;
   // columns of other processes, by the numbers of a list, and the node of each in the list
@@ -21,8 +23,8 @@ struct CsrReport {
   double    largest   = 0; // diagonal entry of such rows
   double    deficit   = 0; // largest negative row sum, relative to the row's diagonal entry
   ptrdiff_t dirichlet = 0; // Dirichlet rows
-  // rows with an entry that is outside the nine neighbours or not finite, or without a positive diagonal
-  ptrdiff_t wrong     = 0;
+  // there is a row with an entry that is outside the nine neighbours or not finite, or without a positive diagonal
+  int       wrong     = 0;
   int       nine      = 0; // a diagonal coupling is not zero
   HD void   join(const CsrReport &o)
   {
@@ -30,36 +32,83 @@ struct CsrReport {
     largest   = o.largest > largest ? o.largest : largest;
     deficit   = o.deficit > deficit ? o.deficit : deficit;
     dirichlet += o.dirichlet;
-    wrong += o.wrong;
+    wrong |= o.wrong;
     nine |= o.nine;
   }
 };
 
-// What csr_read() leaves beside the stencil. Kept for the next reading it costs no time again.
-struct CsrWork {
-  Buffer<unsigned char> dirichlet; // 1 for Dirichlet rows
-  Pinned                report;    // on the device: a CsrReport, which its kernels write
+// The first wrong row that the host has met; rows and columns are this process's numbers.
+struct WrongRow {
+  enum Kind { fine, outside, not_finite, diagonal } kind = fine;
+  ptrdiff_t row = -1, column = -1;
+  bool      others = false; // the column is one of the list of other processes' columns
+  int       x = 0, y = 0;   // the node of the row
+  double    value = 0;
 };
 
-// The mean of the matrix and its transpose, in the zeroed stencil `s`; couplings with Dirichlet rows are left out.
-// s.nine says whether diagonal couplings are expected, afterwards whether there are any. raise: negative row sums
-// come off the diagonal. The host waits once, for the report. Of a coupling between two processes each adds the half
-// that its own row gives, at its own node or at a ghost one; the report is this process's.
-template <class Index>
-CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work);
-// On the device, without the wait, of as many diagonal couplings as s.nine says: after the host's next one the report
-// is in the work. If it has others the stencil is not right.
-template <class Index>
-void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work);
-inline const CsrReport     &csr_report(const CsrWork &work) { return *(const CsrReport *)work.report.data(); }
+// Consecutive rows of a grid line with the same pattern in the own block: entry e of each is in direction k[e].
+struct RowRun {
+  int       first, count; // nodes of the line
+  ptrdiff_t start;        // place of the first entry
+  int       entries;      // of a row; -1: read the row by itself
+  char      k[9];
+};
 
-// Joins these halves and fills the ghost nodes; all processes agree on s.nine. Returns the largest difference between
-// a_ij and a_ji over this process's couplings with others. Collective; the host waits.
-template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo &halo, const Csr<Index> &A, Stencil &s);
+// A coupling with a Dirichlet row: of node (x, y), in direction k.
+struct TakenCoupling {
+  int    x, y, k;
+  double value;
+};
 
-// One process, or none with couplings to Dirichlet rows: the Dirichlet rows and the couplings with them, by what
-// csr_read() left in `s` and `work`.
-template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A,
-                                                        Stencil &s, const CsrWork &work);
+// What a reading leaves beside the stencil. Kept for the next reading it costs no time again.
+struct CsrWork {
+  // of the device
+  Buffer<unsigned char> dirichlet; // 1 for Dirichlet rows
+  Pinned                report;    // a CsrReport, which its kernels write
+  // of the host, which reads line by line
+  bool                       by_lines = false; // the last reading was the host's
+  WrongRow                   wrong;
+  std::vector<RowRun>        runs;      // of all lines, made at the first reading of a pattern
+  std::vector<size_t>        line_runs; // where each line's runs begin
+  std::vector<TakenCoupling> taken;
+  std::vector<ptrdiff_t>     dirichlet_rows;
+  std::vector<double>        inverse; // of their diagonal entries
+};
+
+// Reads a matrix into a zeroed stencil of five points: the mean of the matrix and its transpose, without the couplings
+// with Dirichlet rows. The host reads line by line (csr_lines.cxx), as rows of a pattern lie in memory, the device by
+// tiles (csr.k.cxx): by tiles the host takes 2.3 times as long, which would make a setup a third longer. The field, in
+// the stencil's layout, lends the host memory. Of a coupling between two processes each adds the half that its own row
+// gives, at its own node or at a ghost one, until join().
+struct CsrReader {
+  const Exec       &exec;
+  const Grid       &grid;
+  Halo             &halo;
+  double           *field;
+  const Csr &A;
+  Stencil          &s;
+  CsrWork          &work;
+
+  // This process's report; s.nine says afterwards whether there are diagonal couplings. raise: negative row sums come
+  // off the diagonal. nine: such couplings are expected, which saves the device a second reading. Collective.
+  CsrReport          read(bool raise, bool nine) const;
+  // On the device, without waiting for the report, which is in report() after the host's next wait. If there are other
+  // diagonal couplings than expected the stencil is not right.
+  void               read_ahead(bool nine) const;
+  // Joins the halves and fills the ghost nodes; all processes agree on s.nine. Returns the largest difference between
+  // a_ij and a_ji over this process's couplings with others. Collective; the host waits.
+  double             join() const;
+  // On the host: gives the joined stencil the row sums of the matrix where that is not symmetric. Collective.
+  void               keep_row_sums() const;
+  // The Dirichlet rows and the couplings with them, in the memory of a space. Couplings with rows of other processes
+  // are known on the host alone.
+  DirichletCouplings dirichlet(Space space) const;
+  static const CsrReport &report(const CsrWork &work) { return *(const CsrReport *)work.report.data(); }
+
+private:
+  void               read_tiles(bool raise, CsrReport *report) const;
+  void               fold() const;
+  DirichletCouplings list_dirichlet() const;
+};
 
 } // namespace tessera

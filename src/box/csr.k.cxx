@@ -1,10 +1,10 @@
-// A matrix in CSR as a stencil: a kernel that reads all rows, and the halves of couplings between processes.
-#include "box/csr_rows.hpp"
+// A matrix in CSR as a stencil: the device's reading by tiles, and the halves of couplings between processes. The
+// host's reading is in csr_lines.cxx.
+#include "box/csr_lines.hpp"
 #include "exec/each.hpp"
 #include "exec/sort.hpp"
 #include "exec/tile.hpp"
 #include <cmath>
-#include <cstdint>
 #include <type_traits>
 
 namespace tessera {
@@ -18,27 +18,16 @@ using csr::rows_of;
 // coupling is made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an
 // entry and 4 B per row; rows beside a tile come from the cache), 24 B per node are written for 5 points and 40 for 9,
 // and a flag.
-template <class Index, bool NINE> struct ReadKernel {
+template <bool NINE> struct ReadKernel {
   // a warp has nodes of one line
   static constexpr int columns = 62, lines = NINE ? 6 : 14, width = columns + 2, nodes = width * (lines + 2);
   static constexpr int entries = NINE ? 5 : 1; // read at a time
-  Rows<Index>          A;
+  Rows          A;
   StencilView<double>  s;
   unsigned char       *flag;
   bool                 raise;
   static size_t bytes() { return nodes * ((NINE ? 9 : 5) * sizeof(double) + 1); }
   HD static int plane(int k) { return NINE ? k : k == 4 ? 4 : k / 2; }
-  // The direction of column c, -1 for none.
-  HD int direction(Index r, int x, int y, Index c) const
-  {
-    const Index d = c - r;
-    const int   dy = (d > 1) - (d < -1);
-    const Index dx = d - dy * (Index)A.nx;
-    if (dx >= -1 && dx <= 1 && x + dx >= 0 && x + dx < A.nx) return 4 + 3 * dy + (int)dx;
-    for (int k = 0; k < 9; ++k)
-      if (A.neighbour(x, y, k) == c) return k;
-    return -1;
-  }
   HD bool inside(int &x, int &y) const
   {
     if (A.around_x) x = x < 0 ? A.nx - 1 : x == A.nx ? 0 : x;
@@ -114,7 +103,7 @@ template <class Index, bool NINE> struct ReadKernel {
           a[i] = n + i < end ? A.A.a[n + i] : 0;
         }
         for (int i = 0; i < entries; ++i)
-          if (a[i] != 0) add(direction(r, x, y, c[i]), a[i]);
+          if (a[i] != 0) add(A.direction(x, y, c[i]), a[i]);
       }
       if (A.A.oi && A.rim(x, y))
         for (Index n = A.A.oi[r]; n < A.A.oi[r + 1]; ++n)
@@ -123,7 +112,7 @@ template <class Index, bool NINE> struct ReadKernel {
     if (own) {
       if (A.A.oi && !A.rim(x, y) && A.A.oi[r] != A.A.oi[r + 1]) good = false; // another process's node is no neighbour
       flag[r] = dirichlet;
-      if (!good || check != 0 || !(centre > 0)) ++report.wrong;
+      if (!good || check != 0 || !(centre > 0)) report.wrong = 1;
       if (dirichlet) ++report.dirichlet;
       else if (centre > report.largest) report.largest = centre;
       if (diagonal) report.nine = 1;
@@ -226,14 +215,14 @@ HD inline void rim_node(int nx, int ny, int i, int &x, int &y)
   if (i < lines * nx) x = i % nx, y = i / nx * (ny - 1);
   else i -= lines * nx, x = i % ends * (nx - 1), y = 1 + i / ends;
 }
-template <class Index> int rim_nodes(const Rows<Index> &A)
+int rim_nodes(const Rows &A)
 {
   return (A.ny > 1 ? 2 : 1) * A.nx + (A.ny > 2 ? (A.nx > 1 ? 2 : 1) * (A.ny - 2) : 0);
 }
 
 // Halves of couplings that are stored at another process's node.
-template <class Index> struct HalfKernel {
-  Rows<Index>         A;
+struct HalfKernel {
+  Rows         A;
   StencilView<double> s;
   HD void             operator()(int i) const
   {
@@ -254,8 +243,8 @@ struct Largest {
   HD void join(const Largest &o) { v = o.v > v ? o.v : v; }
 };
 // The mean of a coupling with another process against this one's entry.
-template <class Index> struct DifferenceKernel {
-  Rows<Index>         A;
+struct DifferenceKernel {
+  Rows         A;
   StencilView<double> s;
   int                 n;
   HD void             operator()(int i, int j, Largest &largest) const
@@ -277,12 +266,11 @@ template <class Index> struct DifferenceKernel {
 
 } // namespace
 
-template <class Index> static void read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s,
-                                        CsrWork &work, CsrReport *report)
+void CsrReader::read_tiles(bool raise, CsrReport *report) const
 {
   const Box own  = grid.owned();
   auto      with = [&](auto nine) {
-    using Kernel = ReadKernel<Index, decltype(nine)::value>;
+    using Kernel = ReadKernel<decltype(nine)::value>;
     forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(),
                  Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, report);
   };
@@ -291,27 +279,27 @@ template <class Index> static void read(const Exec &exec, const Grid &grid, cons
   else with(std::false_type());
 }
 
-template <class Index>
-void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
+void CsrReader::read_ahead(bool nine) const
 {
+  work.by_lines = false;
+  if (nine) s.make_nine();
   work.report.reach(sizeof(CsrReport));
-  read(exec, grid, A, raise, s, work, (CsrReport *)work.report.data());
+  read_tiles(false, (CsrReport *)work.report.data());
 }
 
-template <class Index>
-CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
+CsrReport CsrReader::read(bool raise, bool nine) const
 {
   CsrReport report;
-  if (grid.owned().empty()) {
-    s.nine = false;
-    return report;
-  }
+  work.by_lines = exec.space == Space::host;
+  if (work.by_lines) return CsrLines(*this).read(raise);
+  if (grid.owned().empty()) return report;
   auto read_once = [&] {
-    if (exec.space == Space::host) return read(exec, grid, A, raise, s, work, &report);
-    csr_read_ahead(exec, grid, A, raise, s, work);
+    work.report.reach(sizeof(CsrReport));
+    read_tiles(raise, (CsrReport *)work.report.data());
     device::synchronize();
-    report = device::failed() ? CsrReport() : csr_report(work);
+    report = device::failed() ? CsrReport() : this->report(work);
   };
+  if (nine) s.make_nine();
   read_once();
   if (report.nine && !s.nine) {
     s.make_nine();
@@ -324,26 +312,38 @@ CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool
   return report;
 }
 
-template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo &halo, const Csr<Index> &A, Stencil &s)
+void CsrReader::fold() const
 {
-  const Rows<Index> rows = rows_of(grid, A);
-  const int         n    = A.oi && rows.nx > 0 && rows.ny > 0 ? rim_nodes(rows) : 0;
-  for_each(exec, n, HalfKernel<Index>{rows, s.view()});
   for (int k = 0; k < 4; ++k) halo.fold(s.E(k), mask_o | mask_a | mask_b);
   if (s.nine)
     for (int k = 0; k < 4; ++k) halo.fold(s.G(k), mask_a);
   s.exchange(halo);
+}
+
+double CsrReader::join() const
+{
+  if (work.by_lines) {
+    if (halo.empty()) return 0;
+    fold();
+    return CsrLines(*this).asymmetry_outside();
+  }
+  if (grid.processes() == 1) return 0; // the kernels have gone around the grid
+  const Rows rows = rows_of(grid, A);
+  const int         n    = A.oi && rows.nx > 0 && rows.ny > 0 ? rim_nodes(rows) : 0;
+  for_each(exec, n, HalfKernel{rows, s.view()});
+  fold();
   if (!n) return 0;
   Buffer<Largest> found(Extent{1, exec.space});
-  forall_join(exec, list_box(n), DifferenceKernel<Index>{rows, s.view(), n}, found.data());
+  forall_join(exec, list_box(n), DifferenceKernel{rows, s.view(), n}, found.data());
   return fetch(found, 0).v;
 }
 
-#define INSTANCE(Index) \
-  template CsrReport csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
-  template void      csr_read_ahead(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
-  template double    csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &);
-INSTANCE(int32_t)
-INSTANCE(int64_t)
+void CsrReader::keep_row_sums() const { CsrLines(*this).keep_row_sums(); }
+
+DirichletCouplings CsrReader::dirichlet(Space space) const
+{
+  return work.by_lines ? CsrLines(*this).dirichlet(space) : list_dirichlet();
+}
+
 
 } // namespace tessera

@@ -1,7 +1,6 @@
 // The Dirichlet rows of a matrix in CSR, and the couplings with them: counted, then listed.
 #include "box/csr_rows.hpp"
 #include <cmath>
-#include <cstdint>
 
 namespace tessera {
 
@@ -12,14 +11,18 @@ using csr::rows_of;
 
 constexpr int piece = 32; // nodes of a line that are counted together
 
+struct Nothing { // is said of couplings outside
+  HD void operator()(Index, bool, double) const { }
+};
+
 struct Count {
   ptrdiff_t rows, nodes, couplings;
 };
 
 // Dirichlet rows and couplings of a piece: counted, then listed from the numbers that the scan left. The flags are
 // read, and few rows of the matrix.
-template <class Index, bool list> struct PieceKernel {
-  Rows<Index>          A;
+template <bool list> struct PieceKernel {
+  Rows          A;
   const unsigned char *flag;
   Count               *count; // of each piece; list: of all pieces before it
   ptrdiff_t            pieces;
@@ -51,7 +54,7 @@ template <class Index, bool list> struct PieceKernel {
       }
       if (!beside) continue;
       const ptrdiff_t before = n.couplings;
-      A.read(r, at, v);
+      A.read(x, y, v, 1, Nothing());
       for (int k = 0; k < 9; ++k) {
         if (at[k] < 0 || !flag[at[k]] || v[k] == 0) continue;
         if (list) {
@@ -125,8 +128,7 @@ Count scan(const Exec &exec, Count *count, ptrdiff_t n)
 
 } // namespace
 
-template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A,
-                                                        Stencil &s, const CsrWork &work)
+DirichletCouplings CsrReader::list_dirichlet() const
 {
   DirichletCouplings d;
   const Box          own = grid.owned();
@@ -135,7 +137,7 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
   Buffer<Count>      count;
   count.resize(Extent{(size_t)all.size(), exec.space});
   forall(exec, all,
-         PieceKernel<Index, false>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(),
+         PieceKernel<false>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(),
                                    nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
   const Count n = scan(exec, count.data(), all.size());
   d.any         = n.couplings > 0;
@@ -146,7 +148,7 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
   d.dirichlet.resize(Extent{(size_t)n.couplings, exec.space});
   d.value.resize(Extent{(size_t)n.couplings, exec.space});
   forall(exec, all,
-         PieceKernel<Index, true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(),
+         PieceKernel<true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(),
                                   d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(),
                                   d.inverse.data()});
   copy(&n.couplings, Space::host, d.start.data() + n.nodes, exec.space, 1);
@@ -154,7 +156,5 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
   return d;
 }
 
-template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<int32_t> &, Stencil &, const CsrWork &);
-template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<int64_t> &, Stencil &, const CsrWork &);
 
 } // namespace tessera

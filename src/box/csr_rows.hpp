@@ -4,8 +4,8 @@
 
 namespace tessera::csr {
 
-template <class Index> struct Rows {
-  Csr<Index> A;
+struct Rows {
+  Csr A;
   int        nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
   // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
   bool       around_x, around_y;
@@ -32,29 +32,37 @@ template <class Index> struct Rows {
     if (around_y) y = y < 0 ? ny - 1 : y == ny ? 0 : y;
     return x < 0 || y < 0 || x >= nx || y >= ny ? -1 : row(x, y);
   }
-  // The coefficients of row r, whose columns are at[k]. False if it is not the row of an operator.
-  HD bool read(Index r, const Index (&at)[9], double (&v)[9]) const
+  // The direction of the node of own column c, -1 for none.
+  HD int direction(int x, int y, Index c) const
   {
-    double check = 0;
-    bool   good  = true;
-    for (int k = 0; k < 9; ++k) v[k] = 0;
-    for (Index e = A.i[r], end = A.i[r + 1]; e < end; ++e) {
-      const Index  c     = A.j[e];
-      const double a     = A.a[e];
-      bool         found = a == 0;
-      for (int k = 0; k < 9; ++k)
-        if (at[k] == c) {
-          v[k] += a;
-          found = true;
-        }
-      good = good && found;
+    const Index d = c - row(x, y);
+    const int   dy = (d > 1) - (d < -1);
+    const Index dx = d - dy * (Index)nx;
+    if (dx >= -1 && dx <= 1 && x + dx >= 0 && x + dx < nx) return 4 + 3 * dy + (int)dx;
+    for (int k = 0; k < 9; ++k)
+      if (neighbour(x, y, k) == c) return k;
+    return -1;
+  }
+  // v[k * stride]: the coefficient of node (x, y) in direction k. What lies outside goes to outside(column, is it one
+  // of other processes, value). Returns 0, or not a number where a coefficient is not finite.
+  template <class Outside> HD double read(int x, int y, double *v, ptrdiff_t stride, const Outside &outside) const
+  {
+    const Index r     = row(x, y);
+    double      check = 0;
+    auto        add = [&](int k, Index column, bool others, double a) {
       check += a * 0;
-    }
-    return good && check == 0 && v[4] > 0;
+      if (k >= 0) v[k * stride] += a;
+      else if (a != 0) outside(column, others, a);
+    };
+    for (int k = 0; k < 9; ++k) v[k * stride] = 0;
+    for (Index e = A.i[r]; e < A.i[r + 1]; ++e) add(direction(x, y, A.j[e]), A.j[e], false, A.a[e]);
+    if (A.oi)
+      for (Index e = A.oi[r]; e < A.oi[r + 1]; ++e) add(remote(x, y, A.oj[e]), A.oj[e], true, A.oa[e]);
+    return check;
   }
 };
 
-template <class Index> Rows<Index> rows_of(const Grid &grid, const Csr<Index> &A)
+inline Rows rows_of(const Grid &grid, const Csr &A)
 {
   const Box own = grid.owned();
   const int nx = own.x1 - own.x0, ny = own.y1 - own.y0;

@@ -31,6 +31,7 @@ template <int D> HD int cube_of(const int *node, const int *beside, const int *n
   return k;
 }
 template <int D, bool Box> HD constexpr int centre() { return plane_of<D, Box>(0, 0, 0); }
+constexpr int centre27 = centre<3, true>(); // of the 27 neighbours of a box
 
 // f(std::integral_constant dimension, box), as compile-time constants.
 template <int D, bool Box> struct Kind {

@@ -49,7 +49,7 @@ void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &g
 struct FirstBad {
   unsigned long long *key = nullptr; // 0: none
   int                 level = 0;
-  HD void             look(double c, int q, int X, int Y) const
+  HD void             check(double c, int q, int X, int Y) const
   {
     if (!(c >= 0))
       keep_largest(key, ~((unsigned long long)level << 56 | (unsigned long long)q << 54 | (unsigned long long)Y << 27 |

@@ -152,7 +152,7 @@ template <int Q, int S> struct StoreWatched {
     store(I, J);
     const double c = store.coarse.C.q[Q][I * store.coarse.C.sx + J * store.coarse.C.sy];
     if (c == 0) raise_flag(watch.zero);
-    if (watch.bad.key) watch.bad.look(c, Q, I, J);
+    if (watch.bad.key) watch.bad.check(c, Q, I, J);
   }
 };
 
@@ -203,7 +203,7 @@ template <int S, int NINE, bool MADE> struct StoreNode {
       single.inverse.at(X, Y) = v > 0 ? 1 / v : 0;
     }
     if (c == 0) raise_flag(watch.zero);
-    if (watch.bad.key) watch.bad.look(c, (X & 1) + 2 * (Y & 1), floor_half(X), floor_half(Y));
+    if (watch.bad.key) watch.bad.check(c, (X & 1) + 2 * (Y & 1), floor_half(X), floor_half(Y));
   }
 };
 

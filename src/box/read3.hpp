@@ -1,6 +1,7 @@
 // Rows of a matrix, where they lie, as the coefficients of a grid of one to three dimensions.
 #pragma once
 #include "box/grid3.hpp"
+#include "exec/index.hpp"
 
 namespace tessera::box {
 
@@ -14,7 +15,7 @@ template <class T> struct Finest {
   uint8_t     *free      = nullptr; // not a Dirichlet row
 };
 
-template <class Index> struct RowsOf {
+struct RowsOf {
   // beginnings and columns: own nodes, and others, if any
   const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
   const double *a = nullptr, *o = nullptr;
@@ -36,6 +37,6 @@ struct ReadSums {
   }
 };
 // middle: the middle line alone. Waits.
-template <class T, class Index> ReadSums read_rows(const Finest<T> &to, const RowsOf<Index> &A, bool middle = false);
+template <class T> ReadSums read_rows(const Finest<T> &to, const RowsOf &A, bool middle = false);
 
 } // namespace tessera::box

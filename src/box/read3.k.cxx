@@ -23,8 +23,8 @@ template <int D> HD constexpr int star_place(int k)
 #endif
 
 // A row: 12 B per entry with 32-bit indices, 4 B for the row's end; 8 B a coefficient and a flag are written.
-template <int D, bool Box, class T, class Index> struct ReadRow {
-  RowsOf<Index> A;
+template <int D, bool Box, class T> struct ReadRow {
+  RowsOf A;
   Box3          own;
   int           n[3];
   bool          periodic[3];
@@ -59,10 +59,10 @@ template <int D, bool Box, class T, class Index> struct ReadRow {
 #endif
   }
   // A row whose columns are a star's nodes, or with Full a box's, in their order, as a DMDA's matrix has them: nothing
-  // is looked for. Inside: it has all of them; else those in the process's box, there[d][side + 1]. False where it is
+  // is looked for. Inside: it has all of them; else those in the process's box, mine[d][side + 1]. False where it is
   // another one, or wrong.
   template <bool Full, bool Inside>
-  HD bool read_ordered(Index r, Index begin, const bool (&there)[3][3], ptrdiff_t at, ReadSums &sums) const
+  HD bool read_ordered(Index r, Index begin, const bool (&mine)[3][3], ptrdiff_t at, ReadSums &sums) const
   {
     constexpr int       N       = Full ? count : star;
     const Index *const  columns = A.j + begin, *const offset = Full ? box_offset : star_offset;
@@ -77,7 +77,7 @@ template <int D, bool Box, class T, class Index> struct ReadRow {
       unroll3<0, N>([&](auto number) {
         constexpr int k = decltype(number)::value, c = Full ? k : star_place<D>(k);
         all[k] = 0;
-        if (!there[0][direction(c, 0) + 1] || !there[1][direction(c, 1) + 1] || !there[2][direction(c, 2) + 1]) return;
+        if (!mine[0][direction(c, 0) + 1] || !mine[1][direction(c, 1) + 1] || !mine[2][direction(c, 2) + 1]) return;
         all[k] = v[e];
         same   = same & (columns[e] == r + offset[k]);
         ++e;
@@ -108,7 +108,7 @@ template <int D, bool Box, class T, class Index> struct ReadRow {
     const int       node[3] = {own.lo[0] + i, own.lo[1] + y, own.lo[2] + z};
     const Index     r  = i + (Index)ni * line;
     const ptrdiff_t at = layout.at(node[0], node[1], node[2]);
-    const bool      there[3][3] = {
+    const bool      mine[3][3] = {
       {i > 0,          true, i < ni - 1                                  },
       {D < 2 || y > 0, true, D < 2 || y < nj - 1                         },
       {D < 3 || z > 0, true, D < 3 || z < own.hi[2] - own.lo[2] - 1}
@@ -117,15 +117,15 @@ template <int D, bool Box, class T, class Index> struct ReadRow {
       const Index begin = A.i[r], length = A.i[r + 1] - begin;
       int         near = 1, all = 1; // columns of a star and of a box in the process's box
       for (int d = 0; d < D; ++d) {
-        near += there[d][0] + there[d][2];
-        all *= 1 + there[d][0] + there[d][2];
+        near += mine[d][0] + mine[d][2];
+        all *= 1 + mine[d][0] + mine[d][2];
       }
 #ifndef __CUDA_ARCH__
-      if (length == star && near == star && read_ordered<false, true>(r, begin, there, at, sums)) return;
-      if (D > 1 && length == count && all == count && read_ordered<true, true>(r, begin, there, at, sums)) return;
+      if (length == star && near == star && read_ordered<false, true>(r, begin, mine, at, sums)) return;
+      if (D > 1 && length == count && all == count && read_ordered<true, true>(r, begin, mine, at, sums)) return;
 #endif
-      if (length == near && read_ordered<false, false>(r, begin, there, at, sums)) return;
-      if (D > 1 && length == all && read_ordered<true, false>(r, begin, there, at, sums)) return;
+      if (length == near && read_ordered<false, false>(r, begin, mine, at, sums)) return;
+      if (D > 1 && length == all && read_ordered<true, false>(r, begin, mine, at, sums)) return;
     }
     read_any(r, node, at, sums);
   }
@@ -170,7 +170,7 @@ template <int D, bool Box, class T, class Index> struct ReadRow {
 
 } // namespace
 
-template <class T, class Index> ReadSums read_rows(const Finest<T> &to, const RowsOf<Index> &A, bool middle)
+template <class T> ReadSums read_rows(const Finest<T> &to, const RowsOf &A, bool middle)
 {
   const Grid3     &g = *to.grid;
   Buffer<ReadSums> result(Extent{1, to.exec.space});
@@ -180,7 +180,7 @@ template <class T, class Index> ReadSums read_rows(const Finest<T> &to, const Ro
                  middle && lines ? lines / 2 + 1 : lines};
   with_kind(to.dimension, to.box, [&](auto kind) {
     using K = decltype(kind);
-    using Read = ReadRow<K::dimension, K::box, T, Index>;
+    using Read = ReadRow<K::dimension, K::box, T>;
     Read read{
       A,
       g.own,
@@ -208,9 +208,7 @@ template <class T, class Index> ReadSums read_rows(const Finest<T> &to, const Ro
   return sums;
 }
 
-template ReadSums read_rows(const Finest<double> &, const RowsOf<int32_t> &, bool);
-template ReadSums read_rows(const Finest<double> &, const RowsOf<int64_t> &, bool);
-template ReadSums read_rows(const Finest<float> &, const RowsOf<int32_t> &, bool);
-template ReadSums read_rows(const Finest<float> &, const RowsOf<int64_t> &, bool);
+template ReadSums read_rows(const Finest<double> &, const RowsOf &, bool);
+template ReadSums read_rows(const Finest<float> &, const RowsOf &, bool);
 
 } // namespace tessera::box

@@ -63,7 +63,7 @@ template <class T> struct Ahead {
     return false;
   }
   __device__ __forceinline__ bool at(int sweep, int position) const { return more && k == sweep && s == position; }
-  __device__ __forceinline__ void look(const Job<T> &job)
+  __device__ __forceinline__ void prefetch(const Job<T> &job)
   {
     if (!job.flags.ahead || !more || have) return;
     fetch(job.tile(me + i * blocks, job.outer(k, s)), tile);
@@ -73,7 +73,7 @@ template <class T> struct Ahead {
   __device__ __forceinline__ void find(const Job<T> &job)
   {
     more = seek(job);
-    look(job);
+    prefetch(job);
     late = false;
   }
   // The tile of own panel p in the columns of panel j times x
@@ -89,7 +89,7 @@ template <class T> struct Ahead {
     if (++i < own) {
       more = seek(job);
       if (at(sweep, position)) {
-        look(job);
+        prefetch(job);
         return true;
       }
     }
@@ -116,7 +116,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   for (int i = 0; i < own; ++i) start<T, BOUNDS>(job, sh, panel[i], me + i * blocks);
   auto is_mine = [&](int p) { return p % blocks == me; };
   Ahead<T> ahead(job, me, blocks, own);
-  ahead.look(job);
+  ahead.prefetch(job);
 
   for (int k = 0; k < job.sweeps; ++k) {
     double total = 0; // in one thread

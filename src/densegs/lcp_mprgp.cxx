@@ -78,7 +78,7 @@ struct Iterate {
   }
   // Measures how good x is and computes its gradient anew, without the rounding of the updates. Any other result than
   // `iterating` ends the solve.
-  Reason look(bool first, bool was_flat, const Monitor &monitor)
+  Reason check(bool first, bool was_flat, const Monitor &monitor)
   {
     std::vector<double> w(n);
     multiply(p, x.data(), w.data());
@@ -179,7 +179,7 @@ Reason mprgp(const Problem &p, const Params &params, double *answer, Report &rep
   for (int k = 0; report.sweeps < params.max_sweeps; ++k) {
     const bool was_flat = i.flat();
     Reason     reason = Reason::iterating;
-    if (was_flat || k % params.check == 0) reason = i.look(!k, was_flat, monitor);
+    if (was_flat || k % params.check == 0) reason = i.check(!k, was_flat, monitor);
     if (reason != Reason::iterating) return reason;
     reason = dot(i.c, i.c) <= i.reduced() ? i.conjugate() : i.proportioning();
     if (reason != Reason::iterating) return reason;

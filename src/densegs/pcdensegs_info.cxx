@@ -73,11 +73,7 @@ PetscErrorCode tessera::ViewDenseGS(PC pc, PetscViewer viewer)
 @*/
 PetscErrorCode PCDenseGSGetInfo(PC pc, PCDenseGSInfo *info)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(info, 2);
-  PetscUseMethod(pc, "PCDenseGSGetInfo_C", (PC, PCDenseGSInfo *), (pc, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetInfo_C", info);
 }
 
 /*@
@@ -100,9 +96,5 @@ PetscErrorCode PCDenseGSGetInfo(PC pc, PCDenseGSInfo *info)
 @*/
 PetscErrorCode PCDenseGSGetFailure(PC pc, const char *failure[])
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(failure, 2);
-  PetscUseMethod(pc, "PCDenseGSGetFailure_C", (PC, const char *[]), (pc, failure));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetFailure_C", failure);
 }

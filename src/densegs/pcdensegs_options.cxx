@@ -63,11 +63,7 @@ PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
 @*/
 PetscErrorCode PCDenseGSSetStrategy(PC pc, TesseraGSStrategy s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, s, 2);
-  PetscTryMethod(pc, "PCDenseGSSetStrategy_C", (PC, TesseraGSStrategy), (pc, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCDenseGSSetStrategy_C", Enum, s);
 }
 
 /*@
@@ -87,11 +83,7 @@ PetscErrorCode PCDenseGSSetStrategy(PC pc, TesseraGSStrategy s)
 @*/
 PetscErrorCode PCDenseGSGetStrategy(PC pc, TesseraGSStrategy *s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(s, 2);
-  PetscUseMethod(pc, "PCDenseGSGetStrategy_C", (PC, TesseraGSStrategy *), (pc, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetStrategy_C", s);
 }
 
 /*@
@@ -116,11 +108,7 @@ PetscErrorCode PCDenseGSGetStrategy(PC pc, TesseraGSStrategy *s)
 @*/
 PetscErrorCode PCDenseGSSetOrder(PC pc, TesseraGSOrder o)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, o, 2);
-  PetscTryMethod(pc, "PCDenseGSSetOrder_C", (PC, TesseraGSOrder), (pc, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCDenseGSSetOrder_C", Enum, o);
 }
 
 /*@
@@ -140,11 +128,7 @@ PetscErrorCode PCDenseGSSetOrder(PC pc, TesseraGSOrder o)
 @*/
 PetscErrorCode PCDenseGSGetOrder(PC pc, TesseraGSOrder *o)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(o, 2);
-  PetscUseMethod(pc, "PCDenseGSGetOrder_C", (PC, TesseraGSOrder *), (pc, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetOrder_C", o);
 }
 
 /*@
@@ -165,11 +149,7 @@ PetscErrorCode PCDenseGSGetOrder(PC pc, TesseraGSOrder *o)
 @*/
 PetscErrorCode PCDenseGSSetOmega(PC pc, PetscReal w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(pc, w, 2);
-  PetscTryMethod(pc, "PCDenseGSSetOmega_C", (PC, PetscReal), (pc, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCDenseGSSetOmega_C", Real, w);
 }
 
 /*@
@@ -189,11 +169,7 @@ PetscErrorCode PCDenseGSSetOmega(PC pc, PetscReal w)
 @*/
 PetscErrorCode PCDenseGSGetOmega(PC pc, PetscReal *w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(w, 2);
-  PetscUseMethod(pc, "PCDenseGSGetOmega_C", (PC, PetscReal *), (pc, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetOmega_C", w);
 }
 
 /*@
@@ -214,11 +190,7 @@ PetscErrorCode PCDenseGSGetOmega(PC pc, PetscReal *w)
 @*/
 PetscErrorCode PCDenseGSSetSweeps(PC pc, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, n, 2);
-  PetscTryMethod(pc, "PCDenseGSSetSweeps_C", (PC, PetscInt), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCDenseGSSetSweeps_C", Int, n);
 }
 
 /*@
@@ -238,11 +210,7 @@ PetscErrorCode PCDenseGSSetSweeps(PC pc, PetscInt n)
 @*/
 PetscErrorCode PCDenseGSGetSweeps(PC pc, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(pc, "PCDenseGSGetSweeps_C", (PC, PetscInt *), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetSweeps_C", n);
 }
 
 /*@
@@ -267,11 +235,7 @@ PetscErrorCode PCDenseGSGetSweeps(PC pc, PetscInt *n)
 @*/
 PetscErrorCode PCDenseGSSetPrecision(PC pc, TesseraPrecision p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, p, 2);
-  PetscTryMethod(pc, "PCDenseGSSetPrecision_C", (PC, TesseraPrecision), (pc, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCDenseGSSetPrecision_C", Enum, p);
 }
 
 /*@
@@ -291,11 +255,7 @@ PetscErrorCode PCDenseGSSetPrecision(PC pc, TesseraPrecision p)
 @*/
 PetscErrorCode PCDenseGSGetPrecision(PC pc, TesseraPrecision *p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(p, 2);
-  PetscUseMethod(pc, "PCDenseGSGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetPrecision_C", p);
 }
 
 /*@
@@ -319,11 +279,7 @@ PetscErrorCode PCDenseGSGetPrecision(PC pc, TesseraPrecision *p)
 @*/
 PetscErrorCode PCDenseGSSetBackend(PC pc, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, b, 2);
-  PetscTryMethod(pc, "PCDenseGSSetBackend_C", (PC, TesseraBackend), (pc, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCDenseGSSetBackend_C", Enum, b);
 }
 
 /*@
@@ -343,9 +299,5 @@ PetscErrorCode PCDenseGSSetBackend(PC pc, TesseraBackend b)
 @*/
 PetscErrorCode PCDenseGSGetBackend(PC pc, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(pc, "PCDenseGSGetBackend_C", (PC, TesseraBackend *), (pc, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCDenseGSGetBackend_C", b);
 }

@@ -50,7 +50,7 @@ Check check_host(const double *a, int n, ptrdiff_t lda)
   for (int j0 = 0; j0 < n; j0 += tile)
     for (int i0 = j0; i0 < n; i0 += tile) {
       const int j1 = std::min(j0 + tile, n), i1 = std::min(i0 + tile, n);
-      auto      look = [&](int from, int to, int top, int bottom) {
+      auto      scan = [&](int from, int to, int top, int bottom) {
         double largest = 0;
         for (int j = from; j < to; ++j) {
           const double *column = a + (ptrdiff_t)j * lda;
@@ -62,8 +62,8 @@ Check check_host(const double *a, int n, ptrdiff_t lda)
         }
         c.largest = std::max(c.largest, largest);
       };
-      look(j0, j1, i0, i1);
-      if (i0 > j0) look(i0, i1, j0, j1);
+      scan(j0, j1, i0, i1);
+      if (i0 > j0) scan(i0, i1, j0, j1);
       for (int k = j0; k < j1; k += 8) // a line of column i and eight columns: no more than the ways of a cache
         for (int i = std::max(i0, k + 1); i < i1; ++i)
           for (int j = k; j < std::min({k + 8, j1, i}); ++j)

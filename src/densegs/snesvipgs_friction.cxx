@@ -22,11 +22,7 @@
 @*/
 PetscErrorCode SNESVIPGSSetFrictionCoefficient(SNES snes, PetscReal w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(snes, w, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetFrictionCoefficient_C", (SNES, PetscReal), (snes, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetFrictionCoefficient_C", Real, w);
 }
 
 /*@
@@ -46,11 +42,7 @@ PetscErrorCode SNESVIPGSSetFrictionCoefficient(SNES snes, PetscReal w)
 @*/
 PetscErrorCode SNESVIPGSGetFrictionCoefficient(SNES snes, PetscReal *w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(w, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetFrictionCoefficient_C", (SNES, PetscReal *), (snes, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetFrictionCoefficient_C", w);
 }
 
 /*@
@@ -71,11 +63,7 @@ PetscErrorCode SNESVIPGSGetFrictionCoefficient(SNES snes, PetscReal *w)
 @*/
 PetscErrorCode SNESVIPGSSetFrictionLaw(SNES snes, SNESVIPGSFriction f)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, f, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetFrictionLaw_C", (SNES, SNESVIPGSFriction), (snes, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetFrictionLaw_C", Enum, f);
 }
 
 /*@
@@ -95,11 +83,7 @@ PetscErrorCode SNESVIPGSSetFrictionLaw(SNES snes, SNESVIPGSFriction f)
 @*/
 PetscErrorCode SNESVIPGSGetFrictionLaw(SNES snes, SNESVIPGSFriction *f)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(f, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetFrictionLaw_C", (SNES, SNESVIPGSFriction *), (snes, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetFrictionLaw_C", f);
 }
 
 /*@
@@ -146,9 +130,5 @@ PetscErrorCode SNESVIPGSSetFriction(SNES snes, Vec mu)
 @*/
 PetscErrorCode SNESVIPGSGetFriction(SNES snes, Vec *mu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(mu, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetFriction_C", (SNES, Vec *), (snes, mu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetFriction_C", mu);
 }

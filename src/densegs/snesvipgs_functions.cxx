@@ -19,11 +19,7 @@
 @*/
 PetscErrorCode SNESVIPGSSetAcceleration(SNES snes, SNESVIPGSAcceleration a)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, a, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetAcceleration_C", (SNES, SNESVIPGSAcceleration), (snes, a));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetAcceleration_C", Enum, a);
 }
 
 /*@
@@ -43,11 +39,7 @@ PetscErrorCode SNESVIPGSSetAcceleration(SNES snes, SNESVIPGSAcceleration a)
 @*/
 PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(a, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetAcceleration_C", (SNES, SNESVIPGSAcceleration *), (snes, a));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetAcceleration_C", a);
 }
 
 /*@
@@ -73,11 +65,7 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
 @*/
 PetscErrorCode SNESVIPGSSetNewton(SNES snes, PetscBool flag)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(snes, flag, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetNewton_C", (SNES, PetscBool), (snes, flag));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetNewton_C", Bool, flag);
 }
 
 /*@
@@ -97,11 +85,7 @@ PetscErrorCode SNESVIPGSSetNewton(SNES snes, PetscBool flag)
 @*/
 PetscErrorCode SNESVIPGSGetNewton(SNES snes, PetscBool *flag)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(flag, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetNewton_C", (SNES, PetscBool *), (snes, flag));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetNewton_C", flag);
 }
 
 /*@
@@ -122,11 +106,7 @@ PetscErrorCode SNESVIPGSGetNewton(SNES snes, PetscBool *flag)
 @*/
 PetscErrorCode SNESVIPGSSetSweeps(SNES snes, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(snes, n, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetSweeps_C", (SNES, PetscInt), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetSweeps_C", Int, n);
 }
 
 /*@
@@ -146,11 +126,7 @@ PetscErrorCode SNESVIPGSSetSweeps(SNES snes, PetscInt n)
 @*/
 PetscErrorCode SNESVIPGSGetSweeps(SNES snes, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetSweeps_C", (SNES, PetscInt *), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetSweeps_C", n);
 }
 
 /*@
@@ -174,11 +150,7 @@ PetscErrorCode SNESVIPGSGetSweeps(SNES snes, PetscInt *n)
 @*/
 PetscErrorCode SNESVIPGSSetCheck(SNES snes, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(snes, n, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetCheck_C", (SNES, PetscInt), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetCheck_C", Int, n);
 }
 
 /*@
@@ -198,11 +170,7 @@ PetscErrorCode SNESVIPGSSetCheck(SNES snes, PetscInt n)
 @*/
 PetscErrorCode SNESVIPGSGetCheck(SNES snes, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetCheck_C", (SNES, PetscInt *), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetCheck_C", n);
 }
 
 /*@
@@ -223,11 +191,7 @@ PetscErrorCode SNESVIPGSGetCheck(SNES snes, PetscInt *n)
 @*/
 PetscErrorCode SNESVIPGSSetMaxFactorizations(SNES snes, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(snes, n, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetMaxFactorizations_C", (SNES, PetscInt), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetMaxFactorizations_C", Int, n);
 }
 
 /*@
@@ -247,11 +211,7 @@ PetscErrorCode SNESVIPGSSetMaxFactorizations(SNES snes, PetscInt n)
 @*/
 PetscErrorCode SNESVIPGSGetMaxFactorizations(SNES snes, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetMaxFactorizations_C", (SNES, PetscInt *), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetMaxFactorizations_C", n);
 }
 
 /*@
@@ -272,11 +232,7 @@ PetscErrorCode SNESVIPGSGetMaxFactorizations(SNES snes, PetscInt *n)
 @*/
 PetscErrorCode SNESVIPGSSetBlock(SNES snes, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(snes, n, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetBlock_C", (SNES, PetscInt), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetBlock_C", Int, n);
 }
 
 /*@
@@ -296,11 +252,7 @@ PetscErrorCode SNESVIPGSSetBlock(SNES snes, PetscInt n)
 @*/
 PetscErrorCode SNESVIPGSGetBlock(SNES snes, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetBlock_C", (SNES, PetscInt *), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetBlock_C", n);
 }
 
 /*@
@@ -320,11 +272,7 @@ PetscErrorCode SNESVIPGSGetBlock(SNES snes, PetscInt *n)
 @*/
 PetscErrorCode SNESVIPGSGetCertificate(SNES snes, SNESVIPGSCertificate *c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(c, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetCertificate_C", (SNES, SNESVIPGSCertificate *), (snes, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetCertificate_C", c);
 }
 
 /*@
@@ -347,9 +295,5 @@ PetscErrorCode SNESVIPGSGetCertificate(SNES snes, SNESVIPGSCertificate *c)
 @*/
 PetscErrorCode SNESVIPGSGetFailure(SNES snes, const char *failure[])
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(failure, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetFailure_C", (SNES, const char *[]), (snes, failure));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetFailure_C", failure);
 }

@@ -151,11 +151,7 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
 @*/
 PetscErrorCode SNESVIPGSSetStrategy(SNES snes, TesseraGSStrategy s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, s, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetStrategy_C", (SNES, TesseraGSStrategy), (snes, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetStrategy_C", Enum, s);
 }
 
 /*@
@@ -175,11 +171,7 @@ PetscErrorCode SNESVIPGSSetStrategy(SNES snes, TesseraGSStrategy s)
 @*/
 PetscErrorCode SNESVIPGSGetStrategy(SNES snes, TesseraGSStrategy *s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(s, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetStrategy_C", (SNES, TesseraGSStrategy *), (snes, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetStrategy_C", s);
 }
 
 /*@
@@ -203,11 +195,7 @@ PetscErrorCode SNESVIPGSGetStrategy(SNES snes, TesseraGSStrategy *s)
 @*/
 PetscErrorCode SNESVIPGSSetOrder(SNES snes, TesseraGSOrder o)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, o, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetOrder_C", (SNES, TesseraGSOrder), (snes, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetOrder_C", Enum, o);
 }
 
 /*@
@@ -227,11 +215,7 @@ PetscErrorCode SNESVIPGSSetOrder(SNES snes, TesseraGSOrder o)
 @*/
 PetscErrorCode SNESVIPGSGetOrder(SNES snes, TesseraGSOrder *o)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(o, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetOrder_C", (SNES, TesseraGSOrder *), (snes, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetOrder_C", o);
 }
 
 /*@
@@ -252,11 +236,7 @@ PetscErrorCode SNESVIPGSGetOrder(SNES snes, TesseraGSOrder *o)
 @*/
 PetscErrorCode SNESVIPGSSetOmega(SNES snes, PetscReal w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(snes, w, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetOmega_C", (SNES, PetscReal), (snes, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetOmega_C", Real, w);
 }
 
 /*@
@@ -276,11 +256,7 @@ PetscErrorCode SNESVIPGSSetOmega(SNES snes, PetscReal w)
 @*/
 PetscErrorCode SNESVIPGSGetOmega(SNES snes, PetscReal *w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(w, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetOmega_C", (SNES, PetscReal *), (snes, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetOmega_C", w);
 }
 
 /*@
@@ -305,11 +281,7 @@ PetscErrorCode SNESVIPGSGetOmega(SNES snes, PetscReal *w)
 @*/
 PetscErrorCode SNESVIPGSSetPrecision(SNES snes, TesseraPrecision p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, p, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetPrecision_C", (SNES, TesseraPrecision), (snes, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetPrecision_C", Enum, p);
 }
 
 /*@
@@ -329,11 +301,7 @@ PetscErrorCode SNESVIPGSSetPrecision(SNES snes, TesseraPrecision p)
 @*/
 PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(p, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetPrecision_C", (SNES, TesseraPrecision *), (snes, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetPrecision_C", p);
 }
 
 /*@
@@ -360,11 +328,7 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
 @*/
 PetscErrorCode SNESVIPGSSetBackend(SNES snes, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, b, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetBackend_C", (SNES, TesseraBackend), (snes, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPGSSetBackend_C", Enum, b);
 }
 
 /*@
@@ -384,9 +348,5 @@ PetscErrorCode SNESVIPGSSetBackend(SNES snes, TesseraBackend b)
 @*/
 PetscErrorCode SNESVIPGSGetBackend(SNES snes, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(snes, "SNESVIPGSGetBackend_C", (SNES, TesseraBackend *), (snes, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPGSGetBackend_C", b);
 }

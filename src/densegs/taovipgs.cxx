@@ -292,9 +292,5 @@ PetscErrorCode tessera::TaoCreate_VIPGS(Tao tao)
 @*/
 PetscErrorCode TaoVIPGSGetSNES(Tao tao, SNES *snes)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(snes, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetSNES_C", (Tao, SNES *), (tao, snes));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetSNES_C", snes);
 }

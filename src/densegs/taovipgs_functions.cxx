@@ -19,11 +19,7 @@
 @*/
 PetscErrorCode TaoVIPGSSetAcceleration(Tao tao, SNESVIPGSAcceleration a)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, a, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetAcceleration_C", (Tao, SNESVIPGSAcceleration), (tao, a));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetAcceleration_C", Enum, a);
 }
 
 /*@
@@ -43,11 +39,7 @@ PetscErrorCode TaoVIPGSSetAcceleration(Tao tao, SNESVIPGSAcceleration a)
 @*/
 PetscErrorCode TaoVIPGSGetAcceleration(Tao tao, SNESVIPGSAcceleration *a)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(a, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetAcceleration_C", (Tao, SNESVIPGSAcceleration *), (tao, a));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetAcceleration_C", a);
 }
 
 /*@
@@ -68,11 +60,7 @@ PetscErrorCode TaoVIPGSGetAcceleration(Tao tao, SNESVIPGSAcceleration *a)
 @*/
 PetscErrorCode TaoVIPGSSetNewton(Tao tao, PetscBool flag)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(tao, flag, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetNewton_C", (Tao, PetscBool), (tao, flag));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetNewton_C", Bool, flag);
 }
 
 /*@
@@ -92,11 +80,7 @@ PetscErrorCode TaoVIPGSSetNewton(Tao tao, PetscBool flag)
 @*/
 PetscErrorCode TaoVIPGSGetNewton(Tao tao, PetscBool *flag)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(flag, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetNewton_C", (Tao, PetscBool *), (tao, flag));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetNewton_C", flag);
 }
 
 /*@
@@ -117,11 +101,7 @@ PetscErrorCode TaoVIPGSGetNewton(Tao tao, PetscBool *flag)
 @*/
 PetscErrorCode TaoVIPGSSetSweeps(Tao tao, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(tao, n, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetSweeps_C", (Tao, PetscInt), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetSweeps_C", Int, n);
 }
 
 /*@
@@ -141,11 +121,7 @@ PetscErrorCode TaoVIPGSSetSweeps(Tao tao, PetscInt n)
 @*/
 PetscErrorCode TaoVIPGSGetSweeps(Tao tao, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetSweeps_C", (Tao, PetscInt *), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetSweeps_C", n);
 }
 
 /*@
@@ -166,11 +142,7 @@ PetscErrorCode TaoVIPGSGetSweeps(Tao tao, PetscInt *n)
 @*/
 PetscErrorCode TaoVIPGSSetCheck(Tao tao, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(tao, n, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetCheck_C", (Tao, PetscInt), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetCheck_C", Int, n);
 }
 
 /*@
@@ -190,11 +162,7 @@ PetscErrorCode TaoVIPGSSetCheck(Tao tao, PetscInt n)
 @*/
 PetscErrorCode TaoVIPGSGetCheck(Tao tao, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetCheck_C", (Tao, PetscInt *), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetCheck_C", n);
 }
 
 /*@
@@ -215,11 +183,7 @@ PetscErrorCode TaoVIPGSGetCheck(Tao tao, PetscInt *n)
 @*/
 PetscErrorCode TaoVIPGSSetMaxFactorizations(Tao tao, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(tao, n, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetMaxFactorizations_C", (Tao, PetscInt), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetMaxFactorizations_C", Int, n);
 }
 
 /*@
@@ -239,11 +203,7 @@ PetscErrorCode TaoVIPGSSetMaxFactorizations(Tao tao, PetscInt n)
 @*/
 PetscErrorCode TaoVIPGSGetMaxFactorizations(Tao tao, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetMaxFactorizations_C", (Tao, PetscInt *), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetMaxFactorizations_C", n);
 }
 
 /*@
@@ -264,11 +224,7 @@ PetscErrorCode TaoVIPGSGetMaxFactorizations(Tao tao, PetscInt *n)
 @*/
 PetscErrorCode TaoVIPGSSetBlock(Tao tao, PetscInt n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(tao, n, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetBlock_C", (Tao, PetscInt), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetBlock_C", Int, n);
 }
 
 /*@
@@ -288,11 +244,7 @@ PetscErrorCode TaoVIPGSSetBlock(Tao tao, PetscInt n)
 @*/
 PetscErrorCode TaoVIPGSGetBlock(Tao tao, PetscInt *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetBlock_C", (Tao, PetscInt *), (tao, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetBlock_C", n);
 }
 
 /*@
@@ -313,11 +265,7 @@ PetscErrorCode TaoVIPGSGetBlock(Tao tao, PetscInt *n)
 @*/
 PetscErrorCode TaoVIPGSSetFrictionCoefficient(Tao tao, PetscReal w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(tao, w, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetFrictionCoefficient_C", (Tao, PetscReal), (tao, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetFrictionCoefficient_C", Real, w);
 }
 
 /*@
@@ -337,11 +285,7 @@ PetscErrorCode TaoVIPGSSetFrictionCoefficient(Tao tao, PetscReal w)
 @*/
 PetscErrorCode TaoVIPGSGetFrictionCoefficient(Tao tao, PetscReal *w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(w, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetFrictionCoefficient_C", (Tao, PetscReal *), (tao, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetFrictionCoefficient_C", w);
 }
 
 /*@
@@ -362,11 +306,7 @@ PetscErrorCode TaoVIPGSGetFrictionCoefficient(Tao tao, PetscReal *w)
 @*/
 PetscErrorCode TaoVIPGSSetFrictionLaw(Tao tao, SNESVIPGSFriction f)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, f, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetFrictionLaw_C", (Tao, SNESVIPGSFriction), (tao, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetFrictionLaw_C", Enum, f);
 }
 
 /*@
@@ -386,11 +326,7 @@ PetscErrorCode TaoVIPGSSetFrictionLaw(Tao tao, SNESVIPGSFriction f)
 @*/
 PetscErrorCode TaoVIPGSGetFrictionLaw(Tao tao, SNESVIPGSFriction *f)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(f, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetFrictionLaw_C", (Tao, SNESVIPGSFriction *), (tao, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetFrictionLaw_C", f);
 }
 
 /*@
@@ -437,11 +373,7 @@ PetscErrorCode TaoVIPGSSetFriction(Tao tao, Vec mu)
 @*/
 PetscErrorCode TaoVIPGSGetFriction(Tao tao, Vec *mu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(mu, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetFriction_C", (Tao, Vec *), (tao, mu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetFriction_C", mu);
 }
 
 /*@
@@ -461,9 +393,5 @@ PetscErrorCode TaoVIPGSGetFriction(Tao tao, Vec *mu)
 @*/
 PetscErrorCode TaoVIPGSGetCertificate(Tao tao, SNESVIPGSCertificate *c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(c, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetCertificate_C", (Tao, SNESVIPGSCertificate *), (tao, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetCertificate_C", c);
 }

@@ -19,11 +19,7 @@
 @*/
 PetscErrorCode TaoVIPGSSetStrategy(Tao tao, TesseraGSStrategy s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, s, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetStrategy_C", (Tao, TesseraGSStrategy), (tao, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetStrategy_C", Enum, s);
 }
 
 /*@
@@ -43,11 +39,7 @@ PetscErrorCode TaoVIPGSSetStrategy(Tao tao, TesseraGSStrategy s)
 @*/
 PetscErrorCode TaoVIPGSGetStrategy(Tao tao, TesseraGSStrategy *s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(s, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetStrategy_C", (Tao, TesseraGSStrategy *), (tao, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetStrategy_C", s);
 }
 
 /*@
@@ -68,11 +60,7 @@ PetscErrorCode TaoVIPGSGetStrategy(Tao tao, TesseraGSStrategy *s)
 @*/
 PetscErrorCode TaoVIPGSSetOrder(Tao tao, TesseraGSOrder o)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, o, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetOrder_C", (Tao, TesseraGSOrder), (tao, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetOrder_C", Enum, o);
 }
 
 /*@
@@ -92,11 +80,7 @@ PetscErrorCode TaoVIPGSSetOrder(Tao tao, TesseraGSOrder o)
 @*/
 PetscErrorCode TaoVIPGSGetOrder(Tao tao, TesseraGSOrder *o)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(o, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetOrder_C", (Tao, TesseraGSOrder *), (tao, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetOrder_C", o);
 }
 
 /*@
@@ -117,11 +101,7 @@ PetscErrorCode TaoVIPGSGetOrder(Tao tao, TesseraGSOrder *o)
 @*/
 PetscErrorCode TaoVIPGSSetOmega(Tao tao, PetscReal w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(tao, w, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetOmega_C", (Tao, PetscReal), (tao, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetOmega_C", Real, w);
 }
 
 /*@
@@ -141,11 +121,7 @@ PetscErrorCode TaoVIPGSSetOmega(Tao tao, PetscReal w)
 @*/
 PetscErrorCode TaoVIPGSGetOmega(Tao tao, PetscReal *w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(w, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetOmega_C", (Tao, PetscReal *), (tao, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetOmega_C", w);
 }
 
 /*@
@@ -166,11 +142,7 @@ PetscErrorCode TaoVIPGSGetOmega(Tao tao, PetscReal *w)
 @*/
 PetscErrorCode TaoVIPGSSetPrecision(Tao tao, TesseraPrecision p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, p, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetPrecision_C", (Tao, TesseraPrecision), (tao, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetPrecision_C", Enum, p);
 }
 
 /*@
@@ -190,11 +162,7 @@ PetscErrorCode TaoVIPGSSetPrecision(Tao tao, TesseraPrecision p)
 @*/
 PetscErrorCode TaoVIPGSGetPrecision(Tao tao, TesseraPrecision *p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(p, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetPrecision_C", (Tao, TesseraPrecision *), (tao, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetPrecision_C", p);
 }
 
 /*@
@@ -215,11 +183,7 @@ PetscErrorCode TaoVIPGSGetPrecision(Tao tao, TesseraPrecision *p)
 @*/
 PetscErrorCode TaoVIPGSSetBackend(Tao tao, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, b, 2);
-  PetscTryMethod(tao, "TaoVIPGSSetBackend_C", (Tao, TesseraBackend), (tao, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPGSSetBackend_C", Enum, b);
 }
 
 /*@
@@ -239,9 +203,5 @@ PetscErrorCode TaoVIPGSSetBackend(Tao tao, TesseraBackend b)
 @*/
 PetscErrorCode TaoVIPGSGetBackend(Tao tao, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(tao, "TaoVIPGSGetBackend_C", (Tao, TesseraBackend *), (tao, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPGSGetBackend_C", b);
 }

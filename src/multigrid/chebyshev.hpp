@@ -74,6 +74,9 @@ template <bool Constants, class F> void with_flags(bool a, bool b, const F &f)
   else if (a) b ? f(Yes(), Yes()) : f(Yes(), No());
   else b ? f(No(), Yes()) : f(No(), No());
 }
+// Next::keep, which has one value where it says nothing, so that no kernel is compiled for the other.
+template <class Last, class Keep> Keep kept(Last, Keep keep) { return keep; }
+template <class Keep> Constant<false>  kept(Constant<false>, Keep) { return {}; }
 template <class T, class V> struct Axpy {
   const V *z;
   V       *x;
@@ -120,7 +123,7 @@ public:
     const T *inverse = level.inverse.data();
     V       *z = of.z, *w = of.w;
     const auto blocks = has_blocks(level);
-    using Keep = std::remove_const_t<decltype(blocks)>;
+    constexpr bool constants = !std::is_same<decltype(blocks), const bool>::value;
     const auto add    = [&](const V *r, double c, V *to, V *x, double weight) {
       if constexpr (HasBlocks<Level>::value)
         if (blocks) level.blocks.add(level, r, (T)c, to, x, (T)weight);
@@ -139,9 +142,10 @@ public:
                    now = jacobi_ ? 1 : weight_of_step(degree_, s);
       const V *from = s == 1 && from_zero ? of.b : of.r;
       level.halo(z);
-      with_flags<!std::is_same<Keep, bool>::value>(!from_zero || s > 1, s == degree_ - 1, [&](auto sum, auto last) {
-        level.each_row(z, Next<T, V, decltype(sum), decltype(last), Keep>{inverse, z, from, of.r, w, of.x, (T)m, (T)c,
-                                                                          (T)before, (T)now, sum, last, blocks});
+      with_flags<constants>(!from_zero || s > 1, s == degree_ - 1, [&](auto sum, auto last) {
+        const auto keep = kept(last, blocks);
+        using Step = Next<T, V, decltype(sum), decltype(last), std::remove_const_t<decltype(keep)>>;
+        level.each_row(z, Step{inverse, z, from, of.r, w, of.x, (T)m, (T)c, (T)before, (T)now, sum, last, keep});
       });
       add(of.r, c, s == degree_ - 1 ? nullptr : w, of.x, now);
       std::swap(z, w);

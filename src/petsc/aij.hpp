@@ -1,10 +1,9 @@
 // The local rows of an assembled matrix in the memory of a space.
 #pragma once
 #include "exec/buffer.hpp"
+#include "exec/index.hpp"
 #include "petsc/device.hpp"
-#include <cstdint>
 #include <petscmat.h>
-#include <type_traits>
 #include <vector>
 
 namespace tessera {
@@ -18,7 +17,6 @@ PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij);
 // Own rows of a MATAIJ: the block of own columns and that of others.
 class LocalRows {
 public:
-  using Index = std::conditional_t<sizeof(PetscInt) == 4, int32_t, int64_t>;
   ~LocalRows() { (void)Restore(), (void)Reset(); }
   PetscErrorCode Reset();
   // Are the values on the device?

@@ -248,7 +248,7 @@ void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote,
     const auto entry = [&](PetscInt column, PetscReal a) {
       const int k = box::cube_of<3>(node, to, grid_.n, grid_.periodic);
       if (a * 0 != 0) bad = column;
-      if (k == 13) diagonal += a;
+      if (k == box::centre27) diagonal += a;
       if (k < 0 && a != 0) complain(MatrixReport::outside, column, a);
     };
     Node(first + r, p);
@@ -272,7 +272,6 @@ void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote,
 template <class T> PetscErrorCode BoxMatrix::Read(Mat A, const char *who, Space space, bool on_device,
                                                   const Memory<T> &memory, bool positive, MatrixReport &report)
 {
-  using Index = LocalRows::Index;
   MPI_Comm         comm = PetscObjectComm((PetscObject)A);
   PetscInt         m, M, wrong[1], any[1];
   LocalRows        rows;
@@ -303,7 +302,7 @@ template <class T> PetscErrorCode BoxMatrix::Read(Mat A, const char *who, Space 
     for (int d = 0; d < 3; ++d) nodes.push_back((int)node[d]);
   }
   TesseraCallCXX(remote = copy_to(space, nodes));
-  const box::RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
+  const box::RowsOf A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
   int                 mine[2], all[2] = {0, 0};
   PetscInt            rows_of[3], sum_of[3];
   TesseraCallCXX(to = memory(!on_device, false));

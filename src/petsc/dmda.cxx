@@ -15,8 +15,6 @@ PetscErrorCode GridMatrix::Reset()
   moved_ = placed_ = false;
   from_  = nullptr;
   place_.clear();
-  runs_.clear();
-  line_runs_.clear();
   read_before_ = false;
   A_           = nullptr;
   ForgetCopies();

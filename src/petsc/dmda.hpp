@@ -2,6 +2,7 @@
 #pragma once
 #include "box/csr.hpp"
 #include "box/dirichlet.hpp"
+#include "petsc/aij.hpp"
 #include "petsc/device.hpp"
 #include "petsc/moved.hpp"
 #include "petsc/vector.hpp"
@@ -18,18 +19,10 @@ struct OperatorReport {
   PetscReal largest   = 0; // diagonal entry, Dirichlet rows aside
   PetscInt  dirichlet = 0; // Dirichlet rows
   PetscReal deficit   = 0; // largest negative row sum, relative to the row's diagonal entry
-  enum Kind { fine, outside, not_finite, diagonal } kind = fine;
+  WrongRow::Kind kind = WrongRow::fine;
   PetscInt  row = -1, column = -1; // where, in PETSc's numbering
   PetscInt  x = 0, y = 0;          // the node of the row
   PetscReal value = 0;
-};
-
-// Consecutive rows of a grid line with the same pattern in the diagonal block: entry e of each is in direction k[e].
-struct RowRun {
-  int      first, count; // nodes of the line
-  PetscInt start;        // place of the first entry
-  int      entries;      // of a row; -1: read the row by itself
-  char     k[9];
 };
 
 // The rows of a matrix on the nodes of a grid: this process's rows are its box, x fastest. Where the matrix is
@@ -79,11 +72,10 @@ private:
   PetscErrorCode NameRows(OperatorReport &report);
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
-  PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d,
-                            OperatorReport &report);
   void           remote_nodes(PetscInt columns, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y) const;
-  PetscErrorCode ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old,
-                              DirichletCouplings &d, OperatorReport &report, bool *done);
+  PetscErrorCode ReadRows(const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, Space lists,
+                          DirichletCouplings &d, OperatorReport &report, bool *done);
+  PetscErrorCode ReduceLines(const LocalRows &rows, DirichletCouplings &d, OperatorReport &report);
   Grid                  grid_;
   Comm                  comm_;
   std::vector<PetscInt> first_; // first row of each process in PETSc's numbering
@@ -93,8 +85,6 @@ private:
   PetscInt              row_ = 0;
   MovedRows             rows_;
   Mat                   converted_ = nullptr;
-  std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
-  std::vector<size_t>   line_runs_;   // where each line's runs begin
   bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading
   // the last reading: nothing was wrong, and no row Dirichlet; nobody has waited for it
   bool                  regular_ = false, speculative_ = false;

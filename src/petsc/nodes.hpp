@@ -10,7 +10,7 @@ struct GhostNodes {
   std::vector<int> owner, index; // of each
   Buffer<int>      column;       // unknown of a ghost node of each column of the other block; where the rows are
 };
-using MatrixRows = tree::Rows<LocalRows::Index>;
+using MatrixRows = tree::Rows;
 
 // The rows of the matrix, blocks of bs, on this process, in the memory of `space`; local keeps them until its
 // Restore(). Collective.

@@ -21,7 +21,7 @@ PetscErrorCode NullSpace::Reset()
 }
 
 // *zero: all entries of v are rounding beside the diagonal entries. Collective.
-static PetscErrorCode IsZero(Vec v, Vec diagonal, PetscReal share, bool *zero)
+static PetscErrorCode IsZero(Vec v, Vec diagonal, PetscReal tolerance, bool *zero)
 {
   const PetscScalar *values, *d;
   PetscInt           n;
@@ -31,7 +31,7 @@ static PetscErrorCode IsZero(Vec v, Vec diagonal, PetscReal share, bool *zero)
   PetscCall(VecGetLocalSize(v, &n));
   PetscCall(VecGetArrayRead(v, &values));
   PetscCall(VecGetArrayRead(diagonal, &d));
-  for (PetscInt i = 0; i < n && here; ++i) here = std::abs(values[i]) <= share * std::abs(d[i]);
+  for (PetscInt i = 0; i < n && here; ++i) here = std::abs(values[i]) <= tolerance * std::abs(d[i]);
   PetscCall(VecRestoreArrayRead(diagonal, &d));
   PetscCall(VecRestoreArrayRead(v, &values));
   PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)v)));
@@ -40,20 +40,20 @@ static PetscErrorCode IsZero(Vec v, Vec diagonal, PetscReal share, bool *zero)
 }
 
 // Does A annihilate v from the left and from the right?
-static PetscErrorCode Annihilates(Mat A, Vec v, Vec diagonal, PetscReal share, bool *both)
+static PetscErrorCode Annihilates(Mat A, Vec v, Vec diagonal, PetscReal tolerance, bool *both)
 {
   Vec       w;
   PetscReal largest;
 
   PetscFunctionBegin;
   PetscCall(VecNorm(v, NORM_INFINITY, &largest));
-  share *= largest;
+  tolerance *= largest;
   PetscCall(VecDuplicate(diagonal, &w));
   PetscCall(MatMult(A, v, w));
-  PetscCall(IsZero(w, diagonal, share, both));
+  PetscCall(IsZero(w, diagonal, tolerance, both));
   if (*both) {
     PetscCall(MatMultTranspose(A, v, w));
-    PetscCall(IsZero(w, diagonal, share, both));
+    PetscCall(IsZero(w, diagonal, tolerance, both));
   }
   PetscCall(VecDestroy(&w));
   PetscFunctionReturn(PETSC_SUCCESS);

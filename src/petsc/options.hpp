@@ -20,6 +20,7 @@
 // A Tao that has the options of a SNES has them by its own names: -tao_x_levels, TaoXSetLevels().
 #pragma once
 #include "petsc/compat.h"
+#include <petsctao.h>
 #include <string>
 
 namespace tessera {
@@ -213,5 +214,26 @@ struct OptionTable {
   const Option *begin() const { return rows; }
   const Option *end() const { return rows + count; }
 };
+
+inline PetscClassId ClassOf(PC) { return PC_CLASSID; }
+inline PetscClassId ClassOf(KSP) { return KSP_CLASSID; }
+inline PetscClassId ClassOf(SNES) { return SNES_CLASSID; }
+inline PetscClassId ClassOf(Tao) { return TAO_CLASSID; }
+
+// The bodies of public functions that set or get one value of an object. As PETSc's they check their parameters and
+// call what the object's type has composed under the name. kind: Int, Real, Bool or Enum, as in
+// PetscValidLogicalCollectiveInt().
+#define TesseraSetValue(object, name, kind, value) \
+  PetscFunctionBegin; \
+  PetscValidHeaderSpecific(object, tessera::ClassOf(object), 1); \
+  PetscValidLogicalCollective##kind(object, value, 2); \
+  PetscTryMethod(object, name, (decltype(object), decltype(value)), (object, value)); \
+  PetscFunctionReturn(PETSC_SUCCESS)
+#define TesseraGetValue(object, name, value) \
+  PetscFunctionBegin; \
+  PetscValidHeaderSpecific(object, tessera::ClassOf(object), 1); \
+  PetscAssertPointer(value, 2); \
+  PetscUseMethod(object, name, (decltype(object), decltype(value)), (object, value)); \
+  PetscFunctionReturn(PETSC_SUCCESS)
 
 } // namespace tessera

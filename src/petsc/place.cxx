@@ -193,7 +193,7 @@ PetscErrorCode GridMatrix::NameRows(OperatorReport &report)
   PetscInt *const names[] = {&report.row, &report.column};
 
   PetscFunctionBegin;
-  if (!placed_ || report.kind == OperatorReport::fine) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!placed_ || report.kind == WrongRow::fine) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt *name : names) {
     const auto at   = std::find(place_.begin(), place_.end(), *name);
     PetscInt   mine = at == place_.end() ? -1 : row_ + (PetscInt)(at - place_.begin());

@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int    most = 3 * 6;  // numbers at a node
+constexpr int    max_unknowns = 3 * 6; // of a node
 constexpr double rounding = 1e-9; // of variances, beside the largest one
 
 // The entries of all vectors at the nodes of this process, bs of each vector; none where these are no modes.
@@ -108,7 +108,7 @@ PetscErrorCode FromNearNullSpace(const NodesOf &of, Coordinates *found)
   MatNullSpace        space;
   PetscInt            n;
   std::vector<double> entry, c;
-  double              w[most], axes[3 * most], m[9] = {};
+  double              w[max_unknowns], axes[3 * max_unknowns], m[9] = {};
 
   PetscFunctionBegin;
   PetscCall(MatGetNearNullSpace(of.A, &space));

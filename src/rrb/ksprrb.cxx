@@ -102,7 +102,7 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
   PetscCall(PCSetUp(ksp->pc));
   const PC_RRB *r = (PC_RRB *)ksp->pc->data;
   // PC rrb names the entry; differences of such are not finite either
-  if (r->report.kind == OperatorReport::not_finite) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->report.kind == tessera::WrongRow::not_finite) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(r->report.asymmetry <= tuning::asymmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP,
              "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g "
              "of the largest diagonal entry, and %g would do). Use -ksp_type gmres -pc_type rrb; or -ksp_type cg "

@@ -25,11 +25,7 @@ using namespace tessera;
 @*/
 PetscErrorCode KSPRRBSetBackend(KSP ksp, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(ksp, b, 2);
-  PetscTryMethod(ksp, "KSPRRBSetBackend_C", (KSP, TesseraBackend), (ksp, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(ksp, "KSPRRBSetBackend_C", Enum, b);
 }
 
 /*@
@@ -49,11 +45,7 @@ PetscErrorCode KSPRRBSetBackend(KSP ksp, TesseraBackend b)
 @*/
 PetscErrorCode KSPRRBGetBackend(KSP ksp, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(ksp, "KSPRRBGetBackend_C", (KSP, TesseraBackend *), (ksp, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(ksp, "KSPRRBGetBackend_C", b);
 }
 
 /*@

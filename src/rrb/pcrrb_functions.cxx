@@ -23,11 +23,7 @@
 @*/
 PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, l, 2);
-  PetscTryMethod(pc, "PCRRBSetLevels_C", (PC, PetscInt), (pc, l));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetLevels_C", Int, l);
 }
 
 /*@
@@ -47,11 +43,7 @@ PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
 @*/
 PetscErrorCode PCRRBGetLevels(PC pc, PetscInt *l)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(l, 2);
-  PetscUseMethod(pc, "PCRRBGetLevels_C", (PC, PetscInt *), (pc, l));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetLevels_C", l);
 }
 
 /*@
@@ -75,11 +67,7 @@ PetscErrorCode PCRRBGetLevels(PC pc, PetscInt *l)
 @*/
 PetscErrorCode PCRRBSetQuarters(PC pc, PetscInt g)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, g, 2);
-  PetscTryMethod(pc, "PCRRBSetQuarters_C", (PC, PetscInt), (pc, g));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetQuarters_C", Int, g);
 }
 
 /*@
@@ -99,11 +87,7 @@ PetscErrorCode PCRRBSetQuarters(PC pc, PetscInt g)
 @*/
 PetscErrorCode PCRRBGetQuarters(PC pc, PetscInt *g)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(g, 2);
-  PetscUseMethod(pc, "PCRRBGetQuarters_C", (PC, PetscInt *), (pc, g));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetQuarters_C", g);
 }
 
 /*@
@@ -130,11 +114,7 @@ PetscErrorCode PCRRBGetQuarters(PC pc, PetscInt *g)
 @*/
 PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, c, 2);
-  PetscTryMethod(pc, "PCRRBSetCoarsening_C", (PC, PCRRBCoarsening), (pc, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetCoarsening_C", Enum, c);
 }
 
 /*@
@@ -154,11 +134,7 @@ PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
 @*/
 PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(c, 2);
-  PetscUseMethod(pc, "PCRRBGetCoarsening_C", (PC, PCRRBCoarsening *), (pc, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetCoarsening_C", c);
 }
 
 /*@
@@ -185,11 +161,7 @@ PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
 @*/
 PetscErrorCode PCRRBSetSmoother(PC pc, PCRRBSmoother s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, s, 2);
-  PetscTryMethod(pc, "PCRRBSetSmoother_C", (PC, PCRRBSmoother), (pc, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetSmoother_C", Enum, s);
 }
 
 /*@
@@ -209,11 +181,7 @@ PetscErrorCode PCRRBSetSmoother(PC pc, PCRRBSmoother s)
 @*/
 PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(s, 2);
-  PetscUseMethod(pc, "PCRRBGetSmoother_C", (PC, PCRRBSmoother *), (pc, s));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetSmoother_C", s);
 }
 
 /*@
@@ -238,11 +206,7 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
 @*/
 PetscErrorCode PCRRBSetSweeps(PC pc, PetscInt nu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, nu, 2);
-  PetscTryMethod(pc, "PCRRBSetSweeps_C", (PC, PetscInt), (pc, nu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetSweeps_C", Int, nu);
 }
 
 /*@
@@ -262,11 +226,7 @@ PetscErrorCode PCRRBSetSweeps(PC pc, PetscInt nu)
 @*/
 PetscErrorCode PCRRBGetSweeps(PC pc, PetscInt *nu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(nu, 2);
-  PetscUseMethod(pc, "PCRRBGetSweeps_C", (PC, PetscInt *), (pc, nu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetSweeps_C", nu);
 }
 
 /*@
@@ -291,11 +251,7 @@ PetscErrorCode PCRRBGetSweeps(PC pc, PetscInt *nu)
 @*/
 PetscErrorCode PCRRBSetInterpolation(PC pc, PCRRBInterpolation w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, w, 2);
-  PetscTryMethod(pc, "PCRRBSetInterpolation_C", (PC, PCRRBInterpolation), (pc, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetInterpolation_C", Enum, w);
 }
 
 /*@
@@ -315,11 +271,7 @@ PetscErrorCode PCRRBSetInterpolation(PC pc, PCRRBInterpolation w)
 @*/
 PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(w, 2);
-  PetscUseMethod(pc, "PCRRBGetInterpolation_C", (PC, PCRRBInterpolation *), (pc, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetInterpolation_C", w);
 }
 
 /*@
@@ -354,11 +306,7 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
 @*/
 PetscErrorCode PCRRBSetTrial(PC pc, PetscBool flg)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, flg, 2);
-  PetscTryMethod(pc, "PCRRBSetTrial_C", (PC, PetscBool), (pc, flg));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetTrial_C", Bool, flg);
 }
 
 /*@
@@ -378,11 +326,7 @@ PetscErrorCode PCRRBSetTrial(PC pc, PetscBool flg)
 @*/
 PetscErrorCode PCRRBGetTrial(PC pc, PetscBool *flg)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(flg, 2);
-  PetscUseMethod(pc, "PCRRBGetTrial_C", (PC, PetscBool *), (pc, flg));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetTrial_C", flg);
 }
 
 /*@
@@ -406,11 +350,7 @@ PetscErrorCode PCRRBGetTrial(PC pc, PetscBool *flg)
 @*/
 PetscErrorCode PCRRBSetOmega(PC pc, PetscReal w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(pc, w, 2);
-  PetscTryMethod(pc, "PCRRBSetOmega_C", (PC, PetscReal), (pc, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetOmega_C", Real, w);
 }
 
 /*@
@@ -430,11 +370,7 @@ PetscErrorCode PCRRBSetOmega(PC pc, PetscReal w)
 @*/
 PetscErrorCode PCRRBGetOmega(PC pc, PetscReal *w)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(w, 2);
-  PetscUseMethod(pc, "PCRRBGetOmega_C", (PC, PetscReal *), (pc, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetOmega_C", w);
 }
 
 /*@
@@ -458,11 +394,7 @@ PetscErrorCode PCRRBGetOmega(PC pc, PetscReal *w)
 @*/
 PetscErrorCode PCRRBSetLump(PC pc, PCRRBLump n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, n, 2);
-  PetscTryMethod(pc, "PCRRBSetLump_C", (PC, PCRRBLump), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetLump_C", Enum, n);
 }
 
 /*@
@@ -482,9 +414,5 @@ PetscErrorCode PCRRBSetLump(PC pc, PCRRBLump n)
 @*/
 PetscErrorCode PCRRBGetLump(PC pc, PCRRBLump *n)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(n, 2);
-  PetscUseMethod(pc, "PCRRBGetLump_C", (PC, PCRRBLump *), (pc, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetLump_C", n);
 }

@@ -247,11 +247,7 @@ PetscErrorCode tessera::ComposeInfo(PC pc, PetscBool compose)
 @*/
 PetscErrorCode PCRRBGetInfo(PC pc, TesseraGridsInfo *info)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(info, 2);
-  PetscUseMethod(pc, "PCRRBGetInfo_C", (PC, TesseraGridsInfo *), (pc, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetInfo_C", info);
 }
 
 /*@
@@ -271,11 +267,7 @@ PetscErrorCode PCRRBGetInfo(PC pc, TesseraGridsInfo *info)
 @*/
 PetscErrorCode PCRRBGetChoice(PC pc, PCRRBChoice *choice)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(choice, 2);
-  PetscUseMethod(pc, "PCRRBGetChoice_C", (PC, PCRRBChoice *), (pc, choice));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetChoice_C", choice);
 }
 
 /*@
@@ -356,9 +348,5 @@ PetscErrorCode PCRRBGetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
 @*/
 PetscErrorCode PCRRBGetFailure(PC pc, const char *failure[])
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(failure, 2);
-  PetscUseMethod(pc, "PCRRBGetFailure_C", (PC, const char *[]), (pc, failure));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetFailure_C", failure);
 }

@@ -92,11 +92,7 @@ PetscErrorCode tessera::ComposeRRB(PC pc, PetscBool compose)
 @*/
 PetscErrorCode PCRRBSetCycle(PC pc, PCRRBCycle c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, c, 2);
-  PetscTryMethod(pc, "PCRRBSetCycle_C", (PC, PCRRBCycle), (pc, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetCycle_C", Enum, c);
 }
 
 /*@
@@ -116,11 +112,7 @@ PetscErrorCode PCRRBSetCycle(PC pc, PCRRBCycle c)
 @*/
 PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(c, 2);
-  PetscUseMethod(pc, "PCRRBGetCycle_C", (PC, PCRRBCycle *), (pc, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetCycle_C", c);
 }
 
 /*@
@@ -146,11 +138,7 @@ PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
 @*/
 PetscErrorCode PCRRBSetCycleEvery(PC pc, PetscInt m)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, m, 2);
-  PetscTryMethod(pc, "PCRRBSetCycleEvery_C", (PC, PetscInt), (pc, m));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetCycleEvery_C", Int, m);
 }
 
 /*@
@@ -170,11 +158,7 @@ PetscErrorCode PCRRBSetCycleEvery(PC pc, PetscInt m)
 @*/
 PetscErrorCode PCRRBGetCycleEvery(PC pc, PetscInt *m)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(m, 2);
-  PetscUseMethod(pc, "PCRRBGetCycleEvery_C", (PC, PetscInt *), (pc, m));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetCycleEvery_C", m);
 }
 
 /*@
@@ -198,11 +182,7 @@ PetscErrorCode PCRRBGetCycleEvery(PC pc, PetscInt *m)
 @*/
 PetscErrorCode PCRRBSetCycleInner(PC pc, PetscInt nu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, nu, 2);
-  PetscTryMethod(pc, "PCRRBSetCycleInner_C", (PC, PetscInt), (pc, nu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetCycleInner_C", Int, nu);
 }
 
 /*@
@@ -222,11 +202,7 @@ PetscErrorCode PCRRBSetCycleInner(PC pc, PetscInt nu)
 @*/
 PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(nu, 2);
-  PetscUseMethod(pc, "PCRRBGetCycleInner_C", (PC, PetscInt *), (pc, nu));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetCycleInner_C", nu);
 }
 
 /*@
@@ -252,11 +228,7 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
 @*/
 PetscErrorCode PCRRBSetRedundant(PC pc, PetscInt nodes)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, nodes, 2);
-  PetscTryMethod(pc, "PCRRBSetRedundant_C", (PC, PetscInt), (pc, nodes));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetRedundant_C", Int, nodes);
 }
 
 /*@
@@ -276,11 +248,7 @@ PetscErrorCode PCRRBSetRedundant(PC pc, PetscInt nodes)
 @*/
 PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(nodes, 2);
-  PetscUseMethod(pc, "PCRRBGetRedundant_C", (PC, PetscInt *), (pc, nodes));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetRedundant_C", nodes);
 }
 
 /*@
@@ -307,11 +275,7 @@ PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
 @*/
 PetscErrorCode PCRRBSetPeers(PC pc, PetscBool peers)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, peers, 2);
-  PetscTryMethod(pc, "PCRRBSetPeers_C", (PC, PetscBool), (pc, peers));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetPeers_C", Bool, peers);
 }
 
 /*@
@@ -331,11 +295,7 @@ PetscErrorCode PCRRBSetPeers(PC pc, PetscBool peers)
 @*/
 PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(peers, 2);
-  PetscUseMethod(pc, "PCRRBGetPeers_C", (PC, PetscBool *), (pc, peers));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetPeers_C", peers);
 }
 
 /*@
@@ -363,11 +323,7 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
 @*/
 PetscErrorCode PCRRBSetPrecision(PC pc, TesseraPrecision p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, p, 2);
-  PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, TesseraPrecision), (pc, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetPrecision_C", Enum, p);
 }
 
 /*@
@@ -387,11 +343,7 @@ PetscErrorCode PCRRBSetPrecision(PC pc, TesseraPrecision p)
 @*/
 PetscErrorCode PCRRBGetPrecision(PC pc, TesseraPrecision *p)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(p, 2);
-  PetscUseMethod(pc, "PCRRBGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetPrecision_C", p);
 }
 
 /*@
@@ -417,11 +369,7 @@ PetscErrorCode PCRRBGetPrecision(PC pc, TesseraPrecision *p)
 @*/
 PetscErrorCode PCRRBSetBackend(PC pc, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, b, 2);
-  PetscTryMethod(pc, "PCRRBSetBackend_C", (PC, TesseraBackend), (pc, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(pc, "PCRRBSetBackend_C", Enum, b);
 }
 
 /*@
@@ -441,9 +389,5 @@ PetscErrorCode PCRRBSetBackend(PC pc, TesseraBackend b)
 @*/
 PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(pc, "PCRRBGetBackend_C", (PC, TesseraBackend *), (pc, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(pc, "PCRRBGetBackend_C", b);
 }

@@ -158,19 +158,19 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
   const OperatorReport &report = r->report;
   if (report.dirichlet != dirichlet) r->plan.choice = tessera::rrb::Choice(); // another problem
-  PetscCheck(report.kind != OperatorReport::outside, comm, PETSC_ERR_SUP,
+  PetscCheck(report.kind != tessera::WrongRow::outside, comm, PETSC_ERR_SUP,
              "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
              " of %d x %d) is coupled with column %" PetscInt_FMT
              ", which is none of its nine neighbors. If the unknowns are numbered otherwise give the right "
              "-pc_rrb_grid; else use gamg",
              report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);
-  if (report.kind == OperatorReport::not_finite) {
+  if (report.kind == tessera::WrongRow::not_finite) {
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT
                             ",%" PetscInt_FMT ") is not a finite number",
                             report.row, report.column, report.x, report.y));
     PetscCall(Fail(pc, PC_FACTOR_OTHER));
-  } else if (report.kind == OperatorReport::diagonal) {
+  } else if (report.kind == tessera::WrongRow::diagonal) {
     PetscCall(
       PetscSNPrintf(r->failure, sizeof(r->failure),
                     "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT

@@ -92,7 +92,7 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
   const PC_RRB *data = (const PC_RRB *)pc->data;
   const int     most_steps = 8;
   PetscBool     conjugate;
-  PetscReal     norm, most;
+  PetscReal     norm, limit;
   Vec           r, z;
 
   PetscFunctionBegin;
@@ -104,13 +104,13 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
   if (!conjugate) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(VecDuplicate(b, &r));
   PetscCall(VecDuplicate(b, &z));
-  PetscCall(VecNorm(b, NORM_2, &most));
+  PetscCall(VecNorm(b, NORM_2, &limit));
   if (ksp->guess_zero) PetscCall(VecSet(x, 0));
   for (int k = 0; k < most_steps; ++k) { // where couplings are large one step leaves large residuals beside
     PetscCall(MatMult(pc->mat, x, r));
     PetscCall(VecAYPX(r, -1, b));
     PetscCall(VecNorm(r, NORM_2, &norm));
-    if (k && norm <= most) break;
+    if (k && norm <= limit) break;
     PetscCall(PCApply(pc, r, z));
     PetscCall(VecAXPY(x, 1, z));
   }

@@ -157,7 +157,7 @@ struct LookKernel {
   ptrdiff_t     sx, sy;
   int           q;
   FirstBad      bad;
-  HD void       operator()(int X, int Y) const { bad.look(c[X * sx + Y * sy], q, X, Y); }
+  HD void       operator()(int X, int Y) const { bad.check(c[X * sx + Y * sy], q, X, Y); }
 };
 
 void name_node(int grid, int factor_level, int q, int X, int Y, Failure &failure)
@@ -296,7 +296,7 @@ template <class M> static void factor_levels(Plan &plan, M &method, Stencil curr
 }
 
 // What kernels have found on the device, for which the host waits.
-template <class M> static void look(Plan &plan, M &method, Failure &failure)
+template <class M> static void take_findings(Plan &plan, M &method, Failure &failure)
 {
   Findings found;
   method.finish(plan, failure.failed);
@@ -328,7 +328,7 @@ Failure factor(Plan &plan, Stencil &a)
   std::visit(
     [&](auto &method) {
       factor_levels(plan, method, std::move(a), failure);
-      if (notes) look(plan, method, failure);
+      if (notes) take_findings(plan, method, failure);
     },
     plan.method);
   plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);

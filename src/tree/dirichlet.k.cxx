@@ -7,15 +7,15 @@ namespace tessera::tree {
 
 namespace {
 
-template <class Index> struct InverseOfConstrained {
-  Rows<Index> m;
+struct InverseOfConstrained {
+  Rows m;
   const int  *list;
   double     *inverse;
   HD void     operator()(int p) const { inverse[p] = 1 / diagonal_entry(m, list[p]); }
 };
 // Couplings of unknowns that are not fixed with Dirichlet rows.
-template <class Index, class F>
-HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *constrained, int row, const F &f)
+template <class F>
+HD void each_one_sided(const Rows &m, int bs, const unsigned char *constrained, int row, const F &f)
 {
   if (constrained[row]) return;
   for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
@@ -24,8 +24,8 @@ HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *constr
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
       if (constrained[m.n * bs + m.ghost[m.oj[e]]] == dirichlet) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
 }
-template <class Index> struct OneSided {
-  Rows<Index>          m;
+struct OneSided {
+  Rows          m;
   int                  bs;
   const unsigned char *constrained;
   const int           *perm, *where, *list;
@@ -74,17 +74,17 @@ struct StoreConstrainedTransposed {
 
 } // namespace
 
-template <class T> template <class Index> void Hierarchy<T>::couplings(const Rows<Index> &rows)
+template <class T> void Hierarchy<T>::couplings(const Rows &rows)
 {
   one_sided_.any = false;
   if (!constrained_.any) return;
   const int n = (int)one_sided_.rows.size();
   constrained_.inverse = make<double>(constrained_.list.size());
   for_each(exec_, (int)constrained_.list.size(),
-           InverseOfConstrained<Index>{rows, constrained_.list.data(), constrained_.inverse.data()});
+           InverseOfConstrained{rows, constrained_.list.data(), constrained_.inverse.data()});
   one_sided_.i = make<int>((size_t)n + 1);
   for_each(exec_, n,
-           OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(),
+           OneSided{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(),
                            one_sided_.rows.data(), nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
   const int entries = scan(exec_, n, one_sided_.i);
   one_sided_.any        = total(entries) > 0;
@@ -92,7 +92,7 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
   one_sided_.a      = make<double>((size_t)entries);
   if (one_sided_.any)
     for_each(exec_, n,
-             OneSided<Index>{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(),
+             OneSided{rows, params_.bs, constrained_.kind.data(), perm_.data(), where_.data(),
                              one_sided_.rows.data(), one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(),
                              one_sided_.a.data()});
 }
@@ -112,8 +112,7 @@ template <class T> void Hierarchy<T>::store_constrained_transposed(const double 
 }
 
 #define INSTANTIATE(T) \
-  template void Hierarchy<T>::couplings(const Rows<int> &); \
-  template void Hierarchy<T>::couplings(const Rows<int64_t> &); \
+  template void Hierarchy<T>::couplings(const Rows &); \
   template void Hierarchy<T>::store_constrained_transposed(const double *, double, double *);
 INSTANTIATE(double)
 INSTANTIATE(float)

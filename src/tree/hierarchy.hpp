@@ -14,6 +14,7 @@
 #include "exec/direct.hpp"
 #include "exec/exchange.hpp"
 #include "exec/graph.hpp"
+#include "exec/index.hpp"
 #include "exec/several.hpp"
 #include "multigrid/chebyshev.hpp"
 #include "multigrid/exact.hpp"
@@ -27,7 +28,7 @@
 namespace tessera::tree {
 
 // The local rows of a distributed matrix, scalar by scalar: the block of own columns and that of others.
-template <class Index> struct Rows {
+struct Rows {
   int           n = 0, ghosts = 0; // nodes, own and of others
   const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
   const double *a = nullptr, *o = nullptr;
@@ -352,11 +353,11 @@ public:
   using Context::Context;
   // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the
   // process and the node there.
-  template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner,
+  Failure setup(const Rows &rows, const double *x, const std::vector<int> &owner,
                                        const std::vector<int> &index, bool stretch, Space where = Space::host);
   // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps
   // then.
-  template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
+  bool refresh(const Rows &rows, Failure &failure);
   // z = B r, or B' r. Between the first application of the transpose and the next setup both take memory.
   void   apply(const double *r, double *z, bool transposed = false) { apply(1, r, 0, z, 0, transposed); }
   // The same of so many vectors, which begin stride_r and stride_z numbers apart: linear cycles with Chebyshev's or
@@ -431,13 +432,13 @@ public:
   template <class V> void subtract_constrained(const V *x, V *b);
 
 private:
-  template <class Index> void    read_pattern(const Rows<Index> &rows);
-  template <class Index> double  fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled);
+  void    read_pattern(const Rows &rows);
+  double  fill(const Rows &rows, const T *before, const T *now, double rescaled);
   // false: other rows are Dirichlet rows
-  template <class Index> bool    reread(const Rows<Index> &rows, Failure &failure);
-  template <class Index> void    couplings(const Rows<Index> &rows);
-  template <class Index> Failure find_constrained(const Rows<Index> &rows);
-  template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
+  bool    reread(const Rows &rows, Failure &failure);
+  void    couplings(const Rows &rows);
+  Failure find_constrained(const Rows &rows);
+  void    stretch_frame(const Rows &rows, const Buffer<double> &x);
   void    vectors(int l);
   void    join();
   bool    all_join() const;

@@ -49,8 +49,8 @@ struct Reading {
   }
 };
 
-template <class Index> struct RowReader {
-  Rows<Index>          m;
+struct RowReader {
+  Rows          m;
   int                  bs;
   const unsigned char *constrained; // of own and ghost unknowns; nullptr: none
   // The node of an unknown, without a division where that is not needed: it takes as long as all else of an entry.
@@ -97,7 +97,7 @@ template <class Index> struct RowReader {
   }
 };
 
-template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
+HD inline double diagonal_entry(const Rows &m, int row)
 {
   double d = 0;
   for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
@@ -108,12 +108,12 @@ template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
 // Are there single entries (one unknown per node), all of them of this process? Then kernels of a device read a row by
 // 2^scalar_log_threads threads side by side, each of them two entries at once, as nothing else hides their latency.
 // Threads of all rows are numbered by an int.
-constexpr int               scalar_log_threads = 2;
-template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs)
+constexpr int scalar_log_threads = 2;
+inline bool scalars(const Exec &exec, const Rows &rows, int bs)
 {
   return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_log_threads);
 }
-template <class Index> int shared_by(const Exec &exec, const Rows<Index> &rows, int bs)
+inline int shared_by(const Exec &exec, const Rows &rows, int bs)
 {
   return scalars(exec, rows, bs) ? scalar_log_threads : 0;
 }
@@ -125,8 +125,8 @@ struct TwoEntries {
 };
 // Calls f(two) for all entries of a row. Each of the row's threads calls it equally often; `thread` is the number of
 // this one. columns: the entries' columns are wanted.
-template <class Index, class F> HD inline void each_two(const Rows<Index> &m, const unsigned char *constrained,
-                                                        bool columns, int row, int thread, const F &f)
+template <class F>
+HD inline void each_two(const Rows &m, const unsigned char *constrained, bool columns, int row, int thread, const F &f)
 {
 #ifdef __CUDA_ARCH__
   constexpr int lanes = 1 << scalar_log_threads;

@@ -29,9 +29,9 @@ struct Findings {
   }
 };
 
-// The diagonal entry; place: where it stands in its row, on the host
-template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at,
-                                             unsigned char &constrained, Index &place, Findings &found)
+// Goes through a row: the diagonal entry; place: where it stands in its row, on the host
+HD inline double scan_row(const Rows &m, int bs, int row, const Shared &at, unsigned char &constrained, Index &place,
+                          Findings &found)
 {
 #ifdef __CUDA_ARCH__
   const int first = at.thread, step = 1 << at.log_threads;
@@ -59,8 +59,8 @@ template <class Index> HD inline double look(const Rows<Index> &m, int bs, int r
   found.join(mine);
   return diagonal;
 }
-template <class Index> struct FindConstrained {
-  Rows<Index>    m;
+struct FindConstrained {
+  Rows    m;
   int            bs;
   unsigned char *constrained;
   Diagonal      *place; // or nullptr
@@ -81,15 +81,15 @@ template <class Index> struct FindConstrained {
       return found.join(mine);
     }
     unsigned char is = unconstrained;
-    look(m, bs, row, at, is, diagonal, found);
+    scan_row(m, bs, row, at, is, diagonal, found);
     if (at.thread) return;
     constrained[row] = is;
     if (place) place[row] = (Diagonal)diagonal;
   }
 };
 // Are the fixed ones still fixed? now: the roots of the inverse diagonal, of values times `scale`.
-template <class Index, class T> struct RereadRows {
-  Rows<Index>          m;
+template <class T> struct RereadRows {
+  Rows          m;
   int                  bs;
   const unsigned char *constrained;
   const int           *where;
@@ -109,7 +109,7 @@ template <class Index, class T> struct RereadRows {
     double        diagonal = place ? m.a[m.i[row] + place[row]] : 0;
     Index         stands;
     if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
-    else diagonal = look(m, bs, row, at, is, stands, found);
+    else diagonal = scan_row(m, bs, row, at, is, stands, found);
     if (at.thread) return;
     const ptrdiff_t p = place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
     if (is != constrained[row]) found.other = 1;
@@ -126,16 +126,16 @@ template <class Index, class T> struct RereadRows {
     return diagonal > 0 && size - size == 0 && size - diagonal > 1e-3 * diagonal;
   }
 };
-template <class Index> struct FetchDiagonal {
-  Rows<Index> m;
+struct FetchDiagonal {
+  Rows m;
   double     *out;
   int         row;
   HD void     operator()(int) const { *out = diagonal_entry(m, row); }
 };
 // The nodes that the rows of a node are coupled with, by their numbers in the sorted order; fixed unknowns are left
 // out.
-template <class Index> struct FillPattern {
-  RowReader<Index> m;
+struct FillPattern {
+  RowReader m;
   const int       *perm, *where;
   int              points;
   const int       *bound;
@@ -156,8 +156,8 @@ template <class Index> struct FillPattern {
   }
 };
 // Marked are the unknowns whose rows have entries in fixed columns as well.
-template <class Index> struct BoundPattern {
-  RowReader<Index> m;
+struct BoundPattern {
+  RowReader m;
   const int       *perm;
   int              points;
   int             *count;
@@ -190,8 +190,8 @@ struct CopyRow {
 };
 // before and now: the roots of the inverse diagonal as it was and of LookAgain; nullptr where there are no values
 // yet. Entries that no column leads to are zero and stay so.
-template <class Index, class T> struct FillValues {
-  RowReader<Index> m;
+template <class T> struct FillValues {
+  RowReader m;
   const int       *perm, *where, *i, *j;
   const T         *before, *now;
   int              points;
@@ -252,8 +252,8 @@ template <class Index, class T> struct FillValues {
 };
 
 // The same on a device for scalars(), and the pattern where there are no values yet.
-template <class Index, class T> struct FillScalars {
-  RowReader<Index> m;
+template <class T> struct FillScalars {
+  RowReader m;
   const int       *perm, *where, *i;
   int             *j;
   const T         *before, *now;
@@ -311,7 +311,7 @@ template <class Index, class T> struct FillScalars {
 } // namespace
 
 // What is wrong with the rows, if anything
-template <class Index> static Failure refuse(const Exec &exec, const Rows<Index> &rows, int bs, const Findings &found)
+static Failure refuse(const Exec &exec, const Rows &rows, int bs, const Findings &found)
 {
   Failure failure;
   failure.kind = found.dense ? Failure::too_long
@@ -322,7 +322,7 @@ template <class Index> static Failure refuse(const Exec &exec, const Rows<Index>
   if (failure.kind != Failure::diagonal) return failure;
   Buffer<double> d;
   d.resize(Extent{1, exec.space});
-  for_each(exec, 1, FetchDiagonal<Index>{rows, d.data(), (int)failure.row});
+  for_each(exec, 1, FetchDiagonal{rows, d.data(), (int)failure.row});
   failure.value = fetch(d, 0);
   return failure;
 }
@@ -336,7 +336,7 @@ static double scale_of(double largest)
   return std::ldexp(1, -std::clamp(exponent, -1000, 1000));
 }
 
-template <class T> template <class Index> Failure Hierarchy<T>::find_constrained(const Rows<Index> &rows)
+template <class T> Failure Hierarchy<T>::find_constrained(const Rows &rows)
 {
   const int        unknowns = rows.n * params_.bs, log_threads = shared_by(exec_, rows, params_.bs);
   Buffer<Findings> found = make<Findings>(1);
@@ -344,7 +344,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_constrained
   diagonal_ = Buffer<Diagonal>();
   if (strategy_->notes_diagonal && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
   forall_join(exec_, list_box(unknowns << log_threads),
-              FindConstrained<Index>{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads},
+              FindConstrained{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads},
               found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
@@ -353,21 +353,21 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_constrained
   return refuse(exec_, rows, params_.bs, all);
 }
 
-template <class T> template <class Index> void Hierarchy<T>::read_pattern(const Rows<Index> &rows)
+template <class T> void Hierarchy<T>::read_pattern(const Rows &rows)
 {
   Level<T>              &level = levels_[0];
-  const RowReader<Index> reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
+  const RowReader reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   Buffer<int>            bound = make<int>((size_t)level.n + 1);
   Buffer<unsigned char>  marked;
   if (constrained_.any) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
-  for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
+  for_each(exec_, level.points, BoundPattern{reader, perm_.data(), level.points, bound.data(), marked.data()});
   if (constrained_.any) select(exec_, (int)marked.size(), marked, one_sided_.rows);
   Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
   if (!scalars(exec_, rows, params_.bs)) { // else with the values
     count = make<int>((size_t)level.n + 1);
     for_each(
       exec_, level.points,
-      FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
+      FillPattern{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
   }
   if (params_.bs == 1) { // a column stands once in a row
     level.i = std::move(bound);
@@ -380,21 +380,20 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
 }
 
-template <class T> template <class Index>
-double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
+template <class T> double Hierarchy<T>::fill(const Rows &rows, const T *before, const T *now, double rescaled)
 {
   Level<T>              &level = levels_[0];
-  const RowReader<Index> reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
+  const RowReader reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
   T *const               sums  = numeric_.row_sums((size_t)level.n * (size_t)params_.bs);
   if (scalars(exec_, rows, params_.bs))
     forall_join(exec_, list_box(level.points << scalar_log_threads),
-                FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
+                FillScalars<T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
                                       level.points, scale_, rescaled, level.a.data(), sums},
                 found.data());
   else
     forall_join(exec_, list_box(level.points),
-                FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
+                FillValues<T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
                                      level.points, scale_, rescaled, level.a.data(), sums},
                 found.data());
   couplings(rows);
@@ -416,7 +415,7 @@ double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now
 }
 
 // A pass over the rows for their diagonal, and one for all values
-template <class T> template <class Index> bool Hierarchy<T>::reread(const Rows<Index> &rows, Failure &failure)
+template <class T> bool Hierarchy<T>::reread(const Rows &rows, Failure &failure)
 {
   Level<T>        &level = levels_[0];
   Buffer<Findings> found = make<Findings>(1);
@@ -424,7 +423,7 @@ template <class T> template <class Index> bool Hierarchy<T>::reread(const Rows<I
   const int        log_threads = shared_by(exec_, rows, params_.bs);
   level.roots(level.work.z);
   forall_join(exec_, list_box((rows.n * params_.bs) << log_threads),
-              RereadRows<Index, T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale,
+              RereadRows<T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale,
                                    level.work.r.data(), diagonal_.data(), log_threads},
               found.data());
   const Findings mine = fetch(found, 0);
@@ -442,14 +441,12 @@ template <class T> template <class Index> bool Hierarchy<T>::reread(const Rows<I
   return true;
 }
 
-#define INSTANTIATE(T, Index) \
-  template Failure Hierarchy<T>::find_constrained(const Rows<Index> &); \
-  template void    Hierarchy<T>::read_pattern(const Rows<Index> &); \
-  template bool    Hierarchy<T>::reread(const Rows<Index> &, Failure &); \
-  template double  Hierarchy<T>::fill(const Rows<Index> &, const T *, const T *, double);
-INSTANTIATE(double, int)
-INSTANTIATE(double, int64_t)
-INSTANTIATE(float, int)
-INSTANTIATE(float, int64_t)
+#define INSTANTIATE(T) \
+  template Failure Hierarchy<T>::find_constrained(const Rows &); \
+  template void    Hierarchy<T>::read_pattern(const Rows &); \
+  template bool    Hierarchy<T>::reread(const Rows &, Failure &); \
+  template double  Hierarchy<T>::fill(const Rows &, const T *, const T *, double);
+INSTANTIATE(double)
+INSTANTIATE(float)
 
 } // namespace tessera::tree

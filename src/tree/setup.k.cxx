@@ -304,8 +304,7 @@ template <class T> void Setup<T>::sort_coordinates()
   points_.y        = std::move(y);
 }
 
-template <class T> template <class Index>
-Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner,
+template <class T> Failure Hierarchy<T>::setup(const Rows &rows, const double *x, const std::vector<int> &owner,
                             const std::vector<int> &index, bool stretch, Space where)
 {
   Setup<T> setup(*this, levels_, perm_, where_, constrained_, frame_, numeric_);
@@ -343,7 +342,7 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
   return failure;
 }
 
-template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
+template <class T> bool Hierarchy<T>::refresh(const Rows &rows, Failure &failure)
 {
   if (peers_) peers_->restore(comm_);
   forget_truncation();
@@ -358,12 +357,9 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
 }
 
 #define INSTANTIATE(T) \
-  template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, \
+  template Failure Hierarchy<T>::setup(const Rows &, const double *, const std::vector<int> &, \
                                        const std::vector<int> &, bool, Space); \
-  template bool    Hierarchy<T>::refresh(const Rows<int> &, Failure &); \
-  template bool    Hierarchy<T>::refresh(const Rows<int64_t> &, Failure &); \
-  template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, \
-                                       const std::vector<int> &, bool, Space);
+  template bool    Hierarchy<T>::refresh(const Rows &, Failure &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

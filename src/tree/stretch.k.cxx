@@ -17,8 +17,8 @@ struct Moments {
     for (int q = 0; q < 3; ++q) m[q] += o.m[q];
   }
 };
-template <class Index> struct FindMoments {
-  RowReader<Index> reader;
+struct FindMoments {
+  RowReader reader;
   const double    *x;
   int              dim, n;
   HD void          operator()(int i, int j, Moments &sum) const
@@ -41,8 +41,8 @@ template <class Index> struct FindMoments {
 
 // The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as
 // nothing else hides its latency.
-template <class Index> struct FindScalarMoments {
-  RowReader<Index> reader;
+struct FindScalarMoments {
+  RowReader reader;
   const double    *x;
   int              dim, n;
   HD void          operator()(int i, int j, Moments &sum) const
@@ -78,14 +78,13 @@ template <class Index> struct FindScalarMoments {
 // Along an axis with couplings q times as strong distances count 1 / sqrt(q): anisotropy along the axes disappears.
 // Factors are rounded to powers of 2^(1/4), as sums over processes differ in their last bits, and small ones are no
 // anisotropy.
-template <class T> template <class Index>
-void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
+template <class T> void Hierarchy<T>::stretch_frame(const Rows &rows, const Buffer<double> &x)
 {
   Buffer<Moments> found = make<Moments>(1);
-  const RowReader<Index> reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
+  const RowReader reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   if (scalars(exec_, rows, params_.bs))
-    forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
-  else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+    forall_join(exec_, list_box(rows.n), FindScalarMoments{reader, x.data(), params_.dim, rows.n}, found.data());
+  else forall_join(exec_, list_box(rows.n), FindMoments{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;
   MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);
   double largest = 0;
@@ -98,8 +97,7 @@ void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &
 }
 
 #define INSTANTIATE(T) \
-  template void Hierarchy<T>::stretch_frame(const Rows<int> &, const Buffer<double> &); \
-  template void Hierarchy<T>::stretch_frame(const Rows<int64_t> &, const Buffer<double> &);
+  template void Hierarchy<T>::stretch_frame(const Rows &, const Buffer<double> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -26,11 +26,7 @@
 @*/
 PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, v, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetVariant_C", (SNES, SNESVIPMGVariant), (snes, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetVariant_C", Enum, v);
 }
 
 /*@
@@ -50,11 +46,7 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 @*/
 PetscErrorCode SNESVIPMGGetVariant(SNES snes, SNESVIPMGVariant *v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetVariant_C", (SNES, SNESVIPMGVariant *), (snes, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetVariant_C", v);
 }
 
 /*@
@@ -79,11 +71,7 @@ PetscErrorCode SNESVIPMGGetVariant(SNES snes, SNESVIPMGVariant *v)
 @*/
 PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, c, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetCycle_C", (SNES, SNESVIPMGCycle), (snes, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetCycle_C", Enum, c);
 }
 
 /*@
@@ -103,11 +91,7 @@ PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
 @*/
 PetscErrorCode SNESVIPMGGetCycle(SNES snes, SNESVIPMGCycle *c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(c, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetCycle_C", (SNES, SNESVIPMGCycle *), (snes, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetCycle_C", c);
 }
 
 /*@
@@ -132,11 +116,7 @@ PetscErrorCode SNESVIPMGGetCycle(SNES snes, SNESVIPMGCycle *c)
 @*/
 PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(snes, fmg, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetFMG_C", (SNES, PetscBool), (snes, fmg));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetFMG_C", Bool, fmg);
 }
 
 /*@
@@ -156,11 +136,7 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
 @*/
 PetscErrorCode SNESVIPMGGetFMG(SNES snes, PetscBool *fmg)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(fmg, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetFMG_C", (SNES, PetscBool *), (snes, fmg));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetFMG_C", fmg);
 }
 
 /*@
@@ -244,11 +220,7 @@ PetscErrorCode SNESVIPMGGetSweeps(SNES snes, PetscInt *pre, PetscInt *post)
 @*/
 PetscErrorCode SNESVIPMGSetOmega(SNES snes, PetscReal omega)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(snes, omega, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetOmega_C", (SNES, PetscReal), (snes, omega));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetOmega_C", Real, omega);
 }
 
 /*@
@@ -268,11 +240,7 @@ PetscErrorCode SNESVIPMGSetOmega(SNES snes, PetscReal omega)
 @*/
 PetscErrorCode SNESVIPMGGetOmega(SNES snes, PetscReal *omega)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(omega, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetOmega_C", (SNES, PetscReal *), (snes, omega));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetOmega_C", omega);
 }
 
 /*@
@@ -296,11 +264,7 @@ PetscErrorCode SNESVIPMGGetOmega(SNES snes, PetscReal *omega)
 @*/
 PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(snes, levels, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetLevels_C", (SNES, PetscInt), (snes, levels));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetLevels_C", Int, levels);
 }
 
 /*@
@@ -320,11 +284,7 @@ PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
 @*/
 PetscErrorCode SNESVIPMGGetLevels(SNES snes, PetscInt *levels)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(levels, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetLevels_C", (SNES, PetscInt *), (snes, levels));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetLevels_C", levels);
 }
 
 /*@
@@ -349,11 +309,7 @@ PetscErrorCode SNESVIPMGGetLevels(SNES snes, PetscInt *levels)
 @*/
 PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, b, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetBackend_C", (SNES, TesseraBackend), (snes, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetBackend_C", Enum, b);
 }
 
 /*@
@@ -373,11 +329,7 @@ PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
 @*/
 PetscErrorCode SNESVIPMGGetBackend(SNES snes, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetBackend_C", (SNES, TesseraBackend *), (snes, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetBackend_C", b);
 }
 
 /*@
@@ -399,11 +351,7 @@ PetscErrorCode SNESVIPMGGetBackend(SNES snes, TesseraBackend *b)
 @*/
 PetscErrorCode SNESVIPMGSetMonitor(SNES snes, PetscBool on)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(snes, on, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetMonitor_C", (SNES, PetscBool), (snes, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetMonitor_C", Bool, on);
 }
 
 /*@
@@ -423,11 +371,7 @@ PetscErrorCode SNESVIPMGSetMonitor(SNES snes, PetscBool on)
 @*/
 PetscErrorCode SNESVIPMGGetMonitor(SNES snes, PetscBool *on)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(on, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetMonitor_C", (SNES, PetscBool *), (snes, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetMonitor_C", on);
 }
 
 /*@
@@ -447,9 +391,5 @@ PetscErrorCode SNESVIPMGGetMonitor(SNES snes, PetscBool *on)
 @*/
 PetscErrorCode SNESVIPMGGetCertificate(SNES snes, SNESVIPMGCertificate *certificate)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(certificate, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetCertificate_C", (SNES, SNESVIPMGCertificate *), (snes, certificate));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetCertificate_C", certificate);
 }

@@ -209,11 +209,7 @@ PetscErrorCode vipmg::ComposeInfo(SNES snes, bool on)
 @*/
 PetscErrorCode SNESVIPMGGetInfo(SNES snes, TesseraGridsInfo *info)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(info, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetInfo_C", (SNES, TesseraGridsInfo *), (snes, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetInfo_C", info);
 }
 
 /*@
@@ -233,11 +229,7 @@ PetscErrorCode SNESVIPMGGetInfo(SNES snes, TesseraGridsInfo *info)
 @*/
 PetscErrorCode SNESVIPMGGetChoice(SNES snes, SNESVIPMGChoice *choice)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(choice, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetChoice_C", (SNES, SNESVIPMGChoice *), (snes, choice));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetChoice_C", choice);
 }
 
 /*@
@@ -287,9 +279,5 @@ PetscErrorCode SNESVIPMGGetGridSizes(SNES snes, PetscInt *grids, const PetscInt 
 @*/
 PetscErrorCode SNESVIPMGGetFailure(SNES snes, const char *failure[])
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(failure, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetFailure_C", (SNES, const char *[]), (snes, failure));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetFailure_C", failure);
 }

@@ -35,8 +35,8 @@ struct ToEdges {
   HD double a(ptrdiff_t e, int dx, int dy) const { return from.a[plane_of<2, true>(dx, dy, 0) * from.plane + e]; }
   HD Pair   pair(ptrdiff_t e, ptrdiff_t q, int dx, int dy) const
   {
-    const double there = a(e, dx, dy), back = a(q, -dx, -dy);
-    return {0.5 * (there + back), 0.5 * (there - back)};
+    const double forth = a(e, dx, dy), back = a(q, -dx, -dy);
+    return {0.5 * (forth + back), 0.5 * (forth - back)};
   }
   HD static double size(const Pair &p, const Pair &q) { return fabs(p.mean) + fabs(q.mean); }
   HD static double wind(const Pair &p, const Pair &q) { return fabs(p.flow) + fabs(q.flow); }

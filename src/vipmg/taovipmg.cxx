@@ -258,11 +258,7 @@ PetscErrorCode tessera::TaoCreate_VIPMG(Tao tao)
 @*/
 PetscErrorCode TaoVIPMGGetInfo(Tao tao, TesseraGridsInfo *info)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(info, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetInfo_C", (Tao, TesseraGridsInfo *), (tao, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetInfo_C", info);
 }
 
 /*@
@@ -282,11 +278,7 @@ PetscErrorCode TaoVIPMGGetInfo(Tao tao, TesseraGridsInfo *info)
 @*/
 PetscErrorCode TaoVIPMGGetChoice(Tao tao, SNESVIPMGChoice *choice)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(choice, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetChoice_C", (Tao, SNESVIPMGChoice *), (tao, choice));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetChoice_C", choice);
 }
 
 /*@

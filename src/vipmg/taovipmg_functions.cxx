@@ -19,11 +19,7 @@
 @*/
 PetscErrorCode TaoVIPMGSetVariant(Tao tao, SNESVIPMGVariant v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, v, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetVariant_C", (Tao, SNESVIPMGVariant), (tao, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetVariant_C", Enum, v);
 }
 
 /*@
@@ -43,11 +39,7 @@ PetscErrorCode TaoVIPMGSetVariant(Tao tao, SNESVIPMGVariant v)
 @*/
 PetscErrorCode TaoVIPMGGetVariant(Tao tao, SNESVIPMGVariant *v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetVariant_C", (Tao, SNESVIPMGVariant *), (tao, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetVariant_C", v);
 }
 
 /*@
@@ -68,11 +60,7 @@ PetscErrorCode TaoVIPMGGetVariant(Tao tao, SNESVIPMGVariant *v)
 @*/
 PetscErrorCode TaoVIPMGSetCycle(Tao tao, SNESVIPMGCycle c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, c, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetCycle_C", (Tao, SNESVIPMGCycle), (tao, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetCycle_C", Enum, c);
 }
 
 /*@
@@ -92,11 +80,7 @@ PetscErrorCode TaoVIPMGSetCycle(Tao tao, SNESVIPMGCycle c)
 @*/
 PetscErrorCode TaoVIPMGGetCycle(Tao tao, SNESVIPMGCycle *c)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(c, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetCycle_C", (Tao, SNESVIPMGCycle *), (tao, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetCycle_C", c);
 }
 
 /*@
@@ -117,11 +101,7 @@ PetscErrorCode TaoVIPMGGetCycle(Tao tao, SNESVIPMGCycle *c)
 @*/
 PetscErrorCode TaoVIPMGSetFMG(Tao tao, PetscBool fmg)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(tao, fmg, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetFMG_C", (Tao, PetscBool), (tao, fmg));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetFMG_C", Bool, fmg);
 }
 
 /*@
@@ -141,11 +121,7 @@ PetscErrorCode TaoVIPMGSetFMG(Tao tao, PetscBool fmg)
 @*/
 PetscErrorCode TaoVIPMGGetFMG(Tao tao, PetscBool *fmg)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(fmg, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetFMG_C", (Tao, PetscBool *), (tao, fmg));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetFMG_C", fmg);
 }
 
 /*@
@@ -219,11 +195,7 @@ PetscErrorCode TaoVIPMGGetSweeps(Tao tao, PetscInt *pre, PetscInt *post)
 @*/
 PetscErrorCode TaoVIPMGSetOmega(Tao tao, PetscReal omega)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveReal(tao, omega, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetOmega_C", (Tao, PetscReal), (tao, omega));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetOmega_C", Real, omega);
 }
 
 /*@
@@ -243,11 +215,7 @@ PetscErrorCode TaoVIPMGSetOmega(Tao tao, PetscReal omega)
 @*/
 PetscErrorCode TaoVIPMGGetOmega(Tao tao, PetscReal *omega)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(omega, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetOmega_C", (Tao, PetscReal *), (tao, omega));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetOmega_C", omega);
 }
 
 /*@
@@ -268,11 +236,7 @@ PetscErrorCode TaoVIPMGGetOmega(Tao tao, PetscReal *omega)
 @*/
 PetscErrorCode TaoVIPMGSetLevels(Tao tao, PetscInt levels)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(tao, levels, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetLevels_C", (Tao, PetscInt), (tao, levels));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetLevels_C", Int, levels);
 }
 
 /*@
@@ -292,11 +256,7 @@ PetscErrorCode TaoVIPMGSetLevels(Tao tao, PetscInt levels)
 @*/
 PetscErrorCode TaoVIPMGGetLevels(Tao tao, PetscInt *levels)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(levels, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetLevels_C", (Tao, PetscInt *), (tao, levels));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetLevels_C", levels);
 }
 
 /*@
@@ -317,11 +277,7 @@ PetscErrorCode TaoVIPMGGetLevels(Tao tao, PetscInt *levels)
 @*/
 PetscErrorCode TaoVIPMGSetBackend(Tao tao, TesseraBackend b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, b, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetBackend_C", (Tao, TesseraBackend), (tao, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetBackend_C", Enum, b);
 }
 
 /*@
@@ -341,11 +297,7 @@ PetscErrorCode TaoVIPMGSetBackend(Tao tao, TesseraBackend b)
 @*/
 PetscErrorCode TaoVIPMGGetBackend(Tao tao, TesseraBackend *b)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(b, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetBackend_C", (Tao, TesseraBackend *), (tao, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetBackend_C", b);
 }
 
 /*@
@@ -367,11 +319,7 @@ PetscErrorCode TaoVIPMGGetBackend(Tao tao, TesseraBackend *b)
 @*/
 PetscErrorCode TaoVIPMGSetMonitor(Tao tao, PetscBool on)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(tao, on, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetMonitor_C", (Tao, PetscBool), (tao, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetMonitor_C", Bool, on);
 }
 
 /*@
@@ -391,9 +339,5 @@ PetscErrorCode TaoVIPMGSetMonitor(Tao tao, PetscBool on)
 @*/
 PetscErrorCode TaoVIPMGGetMonitor(Tao tao, PetscBool *on)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(on, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetMonitor_C", (Tao, PetscBool *), (tao, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetMonitor_C", on);
 }

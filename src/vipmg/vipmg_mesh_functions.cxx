@@ -23,11 +23,7 @@
 @*/
 PetscErrorCode SNESVIPMGSetLevelsType(SNES snes, SNESVIPMGLevelsType v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(snes, v, 2);
-  PetscTryMethod(snes, "SNESVIPMGSetLevelsType_C", (SNES, SNESVIPMGLevelsType), (snes, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(snes, "SNESVIPMGSetLevelsType_C", Enum, v);
 }
 
 /*@
@@ -47,11 +43,7 @@ PetscErrorCode SNESVIPMGSetLevelsType(SNES snes, SNESVIPMGLevelsType v)
 @*/
 PetscErrorCode SNESVIPMGGetLevelsType(SNES snes, SNESVIPMGLevelsType *v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetLevelsType_C", (SNES, SNESVIPMGLevelsType *), (snes, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetLevelsType_C", v);
 }
 
 /*@
@@ -100,11 +92,7 @@ PetscErrorCode SNESVIPMGSetCoordinatesFile(SNES snes, const char *v)
 @*/
 PetscErrorCode SNESVIPMGGetCoordinatesFile(SNES snes, const char **v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetCoordinatesFile_C", (SNES, const char **), (snes, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetCoordinatesFile_C", v);
 }
 
 /*@
@@ -155,11 +143,7 @@ PetscErrorCode SNESVIPMGSetNormalsFile(SNES snes, const char *v)
 @*/
 PetscErrorCode SNESVIPMGGetNormalsFile(SNES snes, const char **v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetNormalsFile_C", (SNES, const char **), (snes, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(snes, "SNESVIPMGGetNormalsFile_C", v);
 }
 
 /*@
@@ -184,11 +168,7 @@ PetscErrorCode SNESVIPMGGetNormalsFile(SNES snes, const char **v)
 @*/
 PetscErrorCode TaoVIPMGSetLevelsType(Tao tao, SNESVIPMGLevelsType v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(tao, v, 2);
-  PetscTryMethod(tao, "TaoVIPMGSetLevelsType_C", (Tao, SNESVIPMGLevelsType), (tao, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraSetValue(tao, "TaoVIPMGSetLevelsType_C", Enum, v);
 }
 
 /*@
@@ -208,11 +188,7 @@ PetscErrorCode TaoVIPMGSetLevelsType(Tao tao, SNESVIPMGLevelsType v)
 @*/
 PetscErrorCode TaoVIPMGGetLevelsType(Tao tao, SNESVIPMGLevelsType *v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetLevelsType_C", (Tao, SNESVIPMGLevelsType *), (tao, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetLevelsType_C", v);
 }
 
 /*@
@@ -261,9 +237,5 @@ PetscErrorCode TaoVIPMGSetCoordinatesFile(Tao tao, const char *v)
 @*/
 PetscErrorCode TaoVIPMGGetCoordinatesFile(Tao tao, const char **v)
 {
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
-  PetscAssertPointer(v, 2);
-  PetscUseMethod(tao, "TaoVIPMGGetCoordinatesFile_C", (Tao, const char **), (tao, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraGetValue(tao, "TaoVIPMGGetCoordinatesFile_C", v);
 }

@@ -163,9 +163,10 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
   params.kuhn   = kuhn;
   params.filter = filter ? Filter::on : Filter::off;
   params.coarse = 10;
-  const Buffer<int>    i = put(A.i), j = put(A.j), ghost = put(std::vector<int>());
+  const Buffer<Index>    i = put_indices(A.i), j = put_indices(A.j);
+  const Buffer<int>    ghost = put(std::vector<int>());
   const Buffer<double> a = put(A.a);
-  Rows<int>      rows = rows_of(i, j, a, bs);
+  Rows      rows = rows_of(i, j, a, bs);
   Hierarchy<T>   h(exec(), MPI_COMM_SELF, params);
   const Failure  failure = h.setup(rows, points(dim, n, grading, 7).data(), {}, {}, false);
   ASSERT_EQ(failure.kind, Failure::none);
@@ -212,7 +213,7 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
     std::vector<double> other = A.a;
     for (double &v : other) v *= 1.5;
     const Buffer<double> there = put(other);
-    Rows<int>            now   = rows;
+    Rows            now   = rows;
     Failure              again;
     now.a = there.data();
     ASSERT_TRUE(h.refresh(now, again));
@@ -276,9 +277,9 @@ TEST(AuxAMG, OrderOfNodesDoesNotMatter)
   Params params;
   params.coarse = 10;
   const auto coarse = [&](const Matrix &m, const std::vector<double> &y, std::vector<size_t> &sizes) {
-    const Buffer<int>    i = put(m.i), j = put(m.j);
+    const Buffer<Index>    i = put_indices(m.i), j = put_indices(m.j);
     const Buffer<double> a = put(m.a);
-    Rows<int> rows = rows_of(i, j, a);
+    Rows rows = rows_of(i, j, a);
     Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
     EXPECT_EQ(h.setup(rows, y.data(), {}, {}, false).kind, Failure::none);
     for (const auto &l : h.levels()) sizes.push_back((size_t)l.n);

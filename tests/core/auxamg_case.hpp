@@ -27,9 +27,13 @@ template <class T> Buffer<T> put(const std::vector<T> &from, const Exec &where =
   return there;
 }
 
-inline Rows<int> rows_of(const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &a = {}, int bs = 1)
+inline Buffer<Index> put_indices(const std::vector<int> &from, const Exec &where = exec())
 {
-  Rows<int> rows;
+  return put(std::vector<Index>(from.begin(), from.end()), where);
+}
+inline Rows rows_of(const Buffer<Index> &i, const Buffer<Index> &j, const Buffer<double> &a = {}, int bs = 1)
+{
+  Rows rows;
   rows.n = ((int)i.size() - 1) / bs;
   rows.i = i.data();
   rows.j = j.data();

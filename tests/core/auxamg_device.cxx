@@ -33,10 +33,10 @@ TEST(AuxAMG, ARowOfManyOnADevice)
   }
   for (int device = 0; device < 2; ++device) {
     const Exec where = device ? exec() : Exec();
-    const auto i = put(I, where), j = put(J, where);
+    const auto i = put_indices(I, where), j = put_indices(J, where);
     const auto a = put(V, where);
     Params     params;
-    Rows<int> rows = rows_of(i, j, a);
+    Rows rows = rows_of(i, j, a);
     params.dim  = 3;
     params.cell_size = 24;
     Hierarchy<double> h(where, MPI_COMM_SELF, params);
@@ -69,10 +69,10 @@ TEST(AuxAMG, WideRowsOnADevice)
     V[diagonal] = sum;
     I.push_back((int)J.size());
   }
-  const auto i = put(I, exec()), j = put(J, exec());
+  const auto i = put_indices(I, exec()), j = put_indices(J, exec());
   const auto a = put(V, exec());
   Params     params;
-  Rows<int> rows = rows_of(i, j, a);
+  Rows rows = rows_of(i, j, a);
   params.dim = 2;
   setenv("TESSERA_EMULATED_MEMORY", "40000000", 1); // the emulated device's alone
   Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
@@ -93,10 +93,10 @@ TEST(AuxAMG, LongRowsOnADevice)
   params.coarse = 100;
   for (int device = 0; device < 2; ++device) {
     const Exec where = device ? exec() : Exec();
-    const auto i = put(A.i, where), j = put(A.j, where);
+    const auto i = put_indices(A.i, where), j = put_indices(A.j, where);
     const auto a = put(A.a, where), b = put(r, where);
     auto       y = put(r, where);
-    Rows<int> rows = rows_of(i, j, a);
+    Rows rows = rows_of(i, j, a);
     Hierarchy<double> h(where, MPI_COMM_SELF, params);
     ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
     h.apply(b.data(), y.data());

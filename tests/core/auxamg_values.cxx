@@ -14,8 +14,8 @@ TEST(AuxAMG, EigenvaluesFollowTheValues)
   Params                    params;
   params.coarse = 10;
   params.filter = Filter::off;
-  const Buffer<int> i = put(A.i), j = put(A.j);
-  Rows<int> rows = rows_of(i, j);
+  const Buffer<Index> i = put_indices(A.i), j = put_indices(A.j);
+  Rows rows = rows_of(i, j);
   Buffer<double> a   = put(A.a);
   const auto     set = [&](const std::vector<double> &values) {
     a      = put(values);
@@ -99,9 +99,9 @@ static void check_eigenvalues(const std::function<double(int)> &from, const std:
   Params params;
   params.coarse = 10;
   params.filter = Filter::off;
-  const Buffer<int>    rows_i = put(i), rows_j = put(j);
+  const Buffer<Index>    rows_i = put_indices(i), rows_j = put_indices(j);
   const Buffer<double> before = put(first), after = put(second);
-  Rows<int> rows = rows_of(rows_i, rows_j, before);
+  Rows rows = rows_of(rows_i, rows_j, before);
   Hierarchy<double> kept(exec(), MPI_COMM_SELF, params), anew(exec(), MPI_COMM_SELF, params);
   Failure           failure = kept.setup(rows, x.data(), {}, {}, false);
   ASSERT_EQ(failure.kind, Failure::none);
@@ -135,9 +135,9 @@ TEST(AuxAMG, SmoothedInterpolationStaysWithTheMatrix)
   Params params;
   params.coarse = 10;
   params.filter = Filter::on;
-  const Buffer<int>    i = put(A.i), j = put(A.j);
+  const Buffer<Index>    i = put_indices(A.i), j = put_indices(A.j);
   const Buffer<double> first = put(A.a), second = put(twice), third = put(other);
-  Rows<int>            rows = rows_of(i, j, first);
+  Rows            rows = rows_of(i, j, first);
   Hierarchy<double>    kept(exec(), MPI_COMM_SELF, params), anew(exec(), MPI_COMM_SELF, params);
   Failure              failure = kept.setup(rows, x.data(), {}, {}, false);
   const auto           weights = [](const Hierarchy<double> &h) {
@@ -177,9 +177,9 @@ template <class T> static void check_units(int exponent)
   for (int p = 0; p < n; ++p) r[(size_t)p] = std::sin(p);
   std::vector<double> other = values;
   for (double &v : other) v = std::ldexp(v, exponent);
-  const Buffer<int>    i = put(A.i), j = put(A.j);
+  const Buffer<Index>    i = put_indices(A.i), j = put_indices(A.j);
   const Buffer<double> a = put(values), b = put(other), from = put(r);
-  Rows<int> rows = rows_of(i, j, a);
+  Rows rows = rows_of(i, j, a);
   Hierarchy<T> plain(exec(), MPI_COMM_SELF, params), anew(exec(), MPI_COMM_SELF, params);
   const auto   result = [&](Hierarchy<T> &h, const Buffer<double> &rhs) {
     Buffer<double> to = put(r), z((size_t)n);
@@ -241,9 +241,9 @@ TEST(AuxAMG, SinglePrecisionRefusesWhatIsNearlySingular)
         if (j[(size_t)e] == p) a[(size_t)e] = (i[(size_t)p + 1] - i[(size_t)p] - 1) / 3. + shift;
     return put(a);
   };
-  const Buffer<int>    pi = put(i), pj = put(j);
+  const Buffer<Index>    pi = put_indices(i), pj = put_indices(j);
   const Buffer<double> regular = shifted(1e-2), nearly = shifted(1e-9), singular = shifted(0);
-  Rows<int>            rows = rows_of(pi, pj, regular);
+  Rows            rows = rows_of(pi, pj, regular);
   Params               params;
   Failure              failure;
   params.coarse     = 20;
@@ -267,9 +267,9 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
   const std::vector<double> x = points(2, n, 1, 7);
   Params                    params;
   params.coarse = 10;
-  const Buffer<int> i = put(A.i), j = put(A.j);
+  const Buffer<Index> i = put_indices(A.i), j = put_indices(A.j);
   Buffer<double>    a;
-  Rows<int> rows = rows_of(i, j);
+  Rows rows = rows_of(i, j);
   std::vector<double> values = A.a;
   const auto          set = [&](double coupling) { // with fixed nodes
     for (int p = 0; p < n; ++p)
@@ -357,7 +357,7 @@ TEST(AuxAMG, CyclesOfJumpsVisitSmallGridsSeldom)
       i.push_back((int)j.size());
     }
   }
-  const Buffer<int>    row = put(i), column = put(j);
+  const Buffer<Index>    row = put_indices(i), column = put_indices(j);
   const Buffer<double> value = put(a);
   Params               params;
   params.bs = 2;

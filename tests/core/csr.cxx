@@ -60,8 +60,9 @@ struct Case {
 };
 
 // work: with what the matrices before have left in it, as at a later setup
-template <class Index> void compare(const Case &c, bool natural, bool expected, bool raise, CsrWork &work)
+void compare(const Case &c, bool natural, bool expected, bool raise, CsrWork &work)
 {
+  work.runs.clear(), work.line_runs.clear(); // another pattern
   std::vector<Index>  i = {0}, j;
   std::vector<double> a;
   const Matrix       &A = c.A;
@@ -78,11 +79,14 @@ template <class Index> void compare(const Case &c, bool natural, bool expected, 
   put(i, bi);
   put(j, bj);
   put(a, ba);
-  const Csr<Index> csr{bi.data(), bj.data(), ba.data()};
+  const Csr csr{bi.data(), bj.data(), ba.data()};
   Stencil          s(c.g, natural, exec().space), on_host;
-  if (expected) s.make_nine();
-  const CsrReport    report = csr_read(exec(), c.g, csr, raise, s, work);
-  DirichletCouplings d      = csr_dirichlet(exec(), c.g, csr, s, work);
+  Halo             halo(c.g, exec().space);
+  Buffer<double>   lent(s.layout.elements(4));
+  const CsrReader reader{exec(), c.g, halo, lent.data(), csr, s, work};
+  CsrReport report = reader.read(raise, expected);
+  report.asymmetry = std::max(report.asymmetry, reader.join());
+  DirichletCouplings d = reader.dirichlet(exec().space);
   copy(s, on_host, Space::host);
   EXPECT_EQ(s.nine, c.nine);
   // what it should be
@@ -113,7 +117,9 @@ template <class Index> void compare(const Case &c, bool natural, bool expected, 
         }
       }
       if (out && A(r, n) != 0) {
-        places.push_back(&C.at(n % c.g.nx, n / c.g.nx) - on_host.c.data());
+        // the host has nodes across a seam as ghosts
+        const int xd = unit_cuda() ? n % c.g.nx : x + direction_dx(k), yd = unit_cuda() ? n / c.g.nx : y + direction_dy(k);
+        places.push_back(&C.at(xd, yd) - on_host.c.data());
         value.push_back(A(r, n) / A(n, n));
       }
     }
@@ -129,7 +135,8 @@ template <class Index> void compare(const Case &c, bool natural, bool expected, 
     EXPECT_EQ(C.at(x, y), diagonal);
   }
   start.push_back((ptrdiff_t)value.size());
-  EXPECT_EQ(report.asymmetry, asymmetry);
+  if (unit_cuda()) EXPECT_EQ(report.asymmetry, asymmetry);
+  else EXPECT_NEAR(report.asymmetry, asymmetry, 1e-15); // across a seam that of the mean, which is rounded
   EXPECT_EQ(report.largest, largest);
   EXPECT_EQ(report.deficit, deficit);
   EXPECT_EQ(report.dirichlet, fixed);
@@ -161,8 +168,11 @@ template <class Index> void compare(const Case &c, bool natural, bool expected, 
   auto at = [&](std::vector<double> &f, int r) -> double & { return host_layout.view(f.data()).at(r % c.g.nx, r / c.g.nx); };
   for (bool transpose : {false, true}) {
     load();
-    if (transpose) dirichlet_transpose(exec(), c.g.owned(), d, field, s.layout.view(field.data()));
-    else dirichlet_subtract(exec(), c.g.owned(), d, field.data(), s.layout.view(field.data()));
+    const View<double> b = s.layout.view(field.data());
+    if (d.remote && !transpose) halo.exchange(b, mask_all);
+    if (transpose) dirichlet_transpose(exec(), c.g.owned(), d, field, b);
+    else dirichlet_subtract(exec(), c.g.owned(), d, field.data(), b);
+    if (d.remote && transpose) halo.fold(b, mask_all);
     std::vector<double> result = get(field);
     for (int r = 0; r < A.n; ++r) {
       double v = transpose ? 0 : hash(r, 5, 5);
@@ -189,8 +199,8 @@ TEST(Csr, AgainstDense)
           for (double skew : {0., 0.2}) {
             if ((periodic & 1 && n.first % 2) || (periodic & 2 && n.second % 2)) continue;
             const Case c(n.first, n.second, nine, periodic & 1, periodic & 2, share, skew, ++seed);
-            compare<int32_t>(c, seed % 3 == 0, seed % 2, seed % 5 == 0, work);
-            compare<int64_t>(c, seed % 3 == 1, seed % 2 == 0, seed % 5 == 1, work);
+            compare(c, seed % 3 == 0, seed % 2, seed % 5 == 0, work);
+            compare(c, seed % 3 == 1, seed % 2 == 0, seed % 5 == 1, work);
           }
 }
 
@@ -203,7 +213,7 @@ TEST(Csr, WrongRows)
     if (what < 4) w.A(8, 8) = bad[what]; // the diagonal
     if (what == 4) w.A(8, 11) = 1;       // outside
     if (what == 5) w.A(11, 12) = 1;      // at the other end of the next line
-    std::vector<int32_t> i = {0}, j;
+    std::vector<Index>   i = {0}, j;
     std::vector<double>  a;
     for (int r = 0; r < w.A.n; ++r) {
       for (int s = 0; s < w.A.n; ++s)
@@ -211,23 +221,27 @@ TEST(Csr, WrongRows)
           j.push_back(s);
           a.push_back(w.A(r, s));
         }
-      i.push_back((int32_t)j.size());
+      i.push_back((Index)j.size());
     }
-    Buffer<int32_t>       bi, bj;
+    Buffer<Index>       bi, bj;
     Buffer<double>        ba;
     CsrWork work;
     put(i, bi);
     put(j, bj);
     put(a, ba);
     Stencil s(w.g, false, exec().space);
-    EXPECT_EQ(csr_read(exec(), w.g, Csr<int32_t>{bi.data(), bj.data(), ba.data()}, false, s, work).wrong, 1) << what;
+    Halo               halo(w.g, exec().space);
+    Buffer<double>     lent(s.layout.elements(4));
+    const Csr csr{bi.data(), bj.data(), ba.data()};
+    const CsrReader reader{exec(), w.g, halo, lent.data(), csr, s, work};
+    EXPECT_EQ(reader.read(false, false).wrong, 1) << what;
   }
 }
 
 TEST(Csr, ListsOfManyPieces) // more than one level of the scan
 {
   const int           nx = 70, ny = 613;
-  std::vector<int>    i = {0}, j;
+  std::vector<Index>  i = {0}, j;
   std::vector<double> a;
   Grid                g;
   g.nx     = nx;
@@ -247,20 +261,23 @@ TEST(Csr, ListsOfManyPieces) // more than one level of the scan
         a.push_back(k == 4 ? 4 : -1);
         beside = beside || (k != 4 && fixed(xn, yn));
       }
-      i.push_back((int)j.size());
+      i.push_back((Index)j.size());
       if (fixed(x, y)) rows.push_back(r);
       else if (beside) nodes.push_back(r);
     }
-  Buffer<int>           bi, bj;
+  Buffer<Index>           bi, bj;
   Buffer<double>        ba;
   CsrWork work;
   put(i, bi);
   put(j, bj);
   put(a, ba);
   Stencil                  s(g, false, exec().space);
-  const Csr<int>           csr{bi.data(), bj.data(), ba.data()};
-  const CsrReport          report = csr_read(exec(), g, csr, false, s, work);
-  const DirichletCouplings d      = csr_dirichlet(exec(), g, csr, s, work);
+  const Csr           csr{bi.data(), bj.data(), ba.data()};
+  Halo                     halo(g, exec().space);
+  Buffer<double>           lent(s.layout.elements(4));
+  const CsrReader     reader{exec(), g, halo, lent.data(), csr, s, work};
+  const CsrReport          report = reader.read(false, false);
+  const DirichletCouplings d      = reader.dirichlet(exec().space);
   EXPECT_EQ((size_t)report.dirichlet, rows.size());
   EXPECT_EQ(report.asymmetry, 0);
   EXPECT_EQ(get(d.rows), rows);

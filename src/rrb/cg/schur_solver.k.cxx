@@ -199,7 +199,7 @@ void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, Blac
 // The host launches every kernel and looks after each iteration.
 void SchurSolver::Parts::launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
-  while (look().outcome == (int)Outcome::running) iterate(plan, null, r, x);
+  while (fetch_state().outcome == (int)Outcome::running) iterate(plan, null, r, x);
 }
 
 #ifdef __CUDACC__
@@ -327,7 +327,7 @@ template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::ve
   if (whole) return check(cudaGraphLaunch(graph, stream));
   do {
     for (int i = 0; i < 4; ++i) check(cudaGraphLaunch(graph, stream));
-  } while (look().outcome == (int)Outcome::running);
+  } while (fetch_state().outcome == (int)Outcome::running);
 }
 
 #else

@@ -311,7 +311,7 @@ struct SchurSolver::Parts {
   double        *part = nullptr; // several processes' sums
   State         *state() { return (State *)memory.data(); }
   double        *norms() { return memory.data() + header; }
-  const State   &look() // waits
+  const State   &fetch_state() // waits
   {
     device::copy_to_host(&shown->state, memory.data(), sizeof(State));
     return end();

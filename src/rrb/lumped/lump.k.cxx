@@ -125,7 +125,7 @@ struct RedWatched {
       return;
     }
     (void)pivot(X, Y);
-    if (bad.key) bad.look(c, pivot.q, X, Y);
+    if (bad.key) bad.check(c, pivot.q, X, Y);
   }
 };
 

@@ -208,7 +208,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
     check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
-    if (!plan.found.notes()) find_loose_parts<T>(plan, l, loose); // else look() does
+    if (!plan.found.notes()) find_loose_parts<T>(plan, l, loose); // else take_findings() does
   }
   const SchurView<double> v = schur_view(g.layout, target);
   for (int q : {0, 3})

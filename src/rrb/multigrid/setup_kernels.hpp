@@ -64,14 +64,14 @@ template <int S, class T> struct SchurCell {
       const SetupO<false> o{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
       const auto          v = o.make(X, Y);
       o.store(v, to, p);
-      bad.look(v.c, 0, X, Y);
+      bad.check(v.c, 0, X, Y);
       if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)(v.c > 0 ? 1 / v.c : 0);
     }
     if (own[3].contains(X, Y)) {
       const SetupC<false> c{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
       const auto          v = c.make(X, Y);
       c.store(v, to, p);
-      bad.look(v.c, 3, X, Y);
+      bad.check(v.c, 3, X, Y);
       if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)(v.c > 0 ? 1 / v.c : 0);
     }
     if (own[1].contains(X, Y)) GapWatched<1, S>{{A, nx, ny}, loose}(X, Y);

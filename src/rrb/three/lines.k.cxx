@@ -1,4 +1,5 @@
 // The smoother's lines: their blocks, and what is done with them.
+#include "box/cube.hpp"
 #include "rrb/three/kernels.hpp"
 
 namespace tessera::rrb::three {
@@ -35,7 +36,7 @@ template <class T, int F> struct BlockRows {
       in[c]             = free ? free[q] : s.a[q] != 0;
       if (!in[c]) mine[c] = 0;
     });
-    diagonal = mine[13], own[0] = mine[13 - w], own[1] = mine[13 + w];
+    diagonal = mine[box::centre27], own[0] = mine[box::centre27 - w], own[1] = mine[box::centre27 + w];
     double rest[27]; // couplings with other lines that are no edges'
     for (int c = 0; c < 27; ++c) rest[c] = mine[c];
     for (int b = 0; b < 2; ++b) {
@@ -53,9 +54,9 @@ template <class T, int F> struct BlockRows {
       beside<P, D>(o, b, row);
       for (int c = 0; c < 27; ++c) {
         if (c / w % 3 != 1 || c == 13) continue;
-        const double there = mine[c + step], back = in[c] ? row[c - step] : 0, common = 0.5 * (there + back);
+        const double forth = mine[c + step], back = in[c] ? row[c - step] : 0, common = 0.5 * (forth + back);
         off[b] -= fabs(common);
-        diagonal += fabs(common) + 0.5 * fabs(there - back);
+        diagonal += fabs(common) + 0.5 * fabs(forth - back);
         rest[c] += common;
       }
     }

@@ -179,7 +179,7 @@ template <class T, int F> struct Fold {
     const int       along = d == 0 ? 1 : d == 1 ? 3 : 9;
     double          r[27];
     s.template row<P>(o, r);
-    if (!clear) a[e] = (T)(r[13 - along] + r[13] + r[13 + along]);
+    if (!clear) a[e] = (T)(r[box::centre27 - along] + r[box::centre27] + r[box::centre27 + along]);
     box::unroll3<0, F>([&](auto m) {
       constexpr int M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
       constexpr int c = 9 * (z + 1) + 3 * (y + 1) + x + 1;

@@ -2,6 +2,7 @@
 // directions summed up, says of them; one between four what the collapsed row of their plane says, with the weights of
 // the nodes on the edges; one between eight its row itself, with the weights of all these. Three passes, coarse nodes
 // with the first one. Loops over couplings are unrolled: rows stay in a device's registers.
+#include "box/cube.hpp"
 #include "box/level.hpp"
 #include "box/tuning.hpp"
 #include "rrb/three/hierarchy.hpp"
@@ -96,13 +97,13 @@ template <class T, int F, int Pass> struct Weigh {
     below = positive(below), above = positive(above);
     const bool   has_lo = has(q, d, -1), has_hi = has(q, d, 1);
     const double both = below + above;
-    if (both > sideways * a[13] || (sum >= tuning::tied_sideways * a[13] && both > some * sum)) {
+    if (both > sideways * a[box::centre27] || (sum >= tuning::tied_sideways * a[box::centre27] && both > some * sum)) {
       const double all = sum < 0 ? both : both + sum;
       lo = below / all, hi = above / all;
-    } else if (sum < tuning::tied_sideways * a[13]) { // it must be somebody's: one that has nothing else, or both
+    } else if (sum < tuning::tied_sideways * a[box::centre27]) { // it takes from one that has nothing else, or both
       if (has_lo && !alive[to<P>(o, d, -1)]) lo = 1;
       else if (has_hi && !alive[to<P>(o, d, 1)]) hi = 1;
-      else if (has_lo && has_hi) lo = both > 1e-8 * a[13] ? below / both : 0.5, hi = 1 - lo;
+      else if (has_lo && has_hi) lo = both > 1e-8 * a[box::centre27] ? below / both : 0.5, hi = 1 - lo;
       else (has_lo ? lo : hi) = 1;
     }
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
@@ -148,7 +149,7 @@ template <class T, int F, int Pass> struct Weigh {
       c[3 * along(n, f) + along(n, d) + 4] += a[n];
     });
     const double ties = tie(c), diagonal = ties + positive(sum);
-    const bool   tied = ties > 1e-8 * a[13] && ties > some * sum;
+    const bool   tied = ties > 1e-8 * a[box::centre27] && ties > some * sum;
     box::unroll3<0, 4>([&](auto corner) {
       constexpr int y = decltype(corner)::value, m = y & 1, n = y >> 1;
       const bool in = has(q, d, 2 * m - 1) && has(q, f, 2 * n - 1);
@@ -157,7 +158,7 @@ template <class T, int F, int Pass> struct Weigh {
       v[y] = in && tied ? -z / diagonal : 0;
       total += v[y];
     });
-    if (sum < tuning::tied_sideways * a[13] && !(total > some))
+    if (sum < tuning::tied_sideways * a[box::centre27] && !(total > some))
       give(v, [&](int y) {
         const int side[2] = {2 * (y & 1) - 1, 2 * (y >> 1) - 1};
         if (!has(q, d, side[0]) || !has(q, f, side[1])) return -1;
@@ -181,12 +182,12 @@ template <class T, int F, int Pass> struct Weigh {
       box::unroll3<1, 8>([&](auto towards) { // neighbours towards the corner
         constexpr int m = decltype(towards)::value, x = m & 1 ? X : 0, yy = m & 2 ? Y : 0, zz = m & 4 ? Z : 0;
         if (!stored(x, yy, zz)) return;
-        u += a[13 + x + 3 * yy + 9 * zz] * (double)w[(y & ~m) * s.plane + to<P>(o, x, yy, zz)];
+        u += a[box::centre27 + x + 3 * yy + 9 * zz] * (double)w[(y & ~m) * s.plane + to<P>(o, x, yy, zz)];
       });
       v[y] = -u / diagonal;
       total += v[y];
     });
-    if (sum < tuning::tied_sideways * a[13] && !(total > some))
+    if (sum < tuning::tied_sideways * a[box::centre27] && !(total > some))
       give(v, [&](int y) {
         const int side[3] = {2 * (y & 1) - 1, 2 * (y >> 1 & 1) - 1, 2 * (y >> 2) - 1};
         if (!has(q, 0, side[0]) || !has(q, 1, side[1]) || !has(q, 2, side[2])) return -1;
