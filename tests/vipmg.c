@@ -574,7 +574,7 @@ int main(int argc, char **argv)
 
   test: # whirls, sources and bounds at random
     suffix: whirls
-    args: -problem whirls -n 129 -snes_rtol 1e-10 -quiet -most 20 -seed {{1 2 3 4 5 6 7 8 9 10}} -peclet {{1e3 1e4 1e6}}
+    args: -problem whirls -n 129 -snes_rtol 1e-10 -quiet -most 15 -seed {{1 2 3 4 5 6 7 8 9 10}} -peclet {{1e3 1e4 1e6}}
 
   test: # a few sweeps, whatever the Peclet number
     suffix: wind_strong

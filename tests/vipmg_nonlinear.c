@@ -506,6 +506,12 @@ int main(int argc, char **argv)
     test: # nonlinear with convection: F becomes orthogonal to the step where the residual is large
       suffix: convection
       args: -random -seed {{19 36 50 183 196 199 3341}}
+    test: # exponents below two with convection: whole steps go to and fro
+      suffix: turned
+      args: -random -seed {{5175 5376 71014}} -most 12
+    test: # small grids in space without symmetry
+      suffix: small
+      args: -random -seed {{5298 71005 71033}} -cycles 7
     test: # jumps with convection and contact in spots, on which cycles stand still: systems of the inactive nodes
       suffix: reduced
       args: -random -seed {{187 376 615 821 1313 1583 1584}}

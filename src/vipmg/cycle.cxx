@@ -46,6 +46,7 @@ struct Correction : Levels {
   }
   void down(int k, multigrid::Visit visit) const
   {
+    if (!visit.first && k > top && level(k).ordered) take_back_diffusion(plan, level(k));
     level(k).solver->linear_down(plan, level(k), level(k + 1), equation(k), visit.first);
   }
   void up(int k, multigrid::Visit visit) const

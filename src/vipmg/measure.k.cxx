@@ -226,7 +226,7 @@ bool recombine(Plan &plan, Level &l, bool measured)
 {
   measured = measured && l.by_rows;
   const bool looks = plan.strategy->looks, top = &l == plan.levels.data();
-  const bool many = top && ++plan.span.cycles > Span::first_cycles;
+  const bool many = top && (++plan.span.cycles > Span::first_cycles || l.ordered);
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
     using S = Stencil3<K::dimension, K::box>;

@@ -15,6 +15,10 @@ constexpr double still_good = 1e-4; // the Jacobian is kept if it predicted F up
 constexpr double allowed    = 1.1;
 constexpr double below      = 0.99;
 constexpr int    patience   = 8;
+// A whole step at whose end F . d is more than `turned` times what it was at its beginning, and opposite, while the
+// residual is more than `turned` times the one before, has gone too far: where F has exponents below one, Newton's
+// steps go to and fro.
+constexpr double turned     = 0.5;
 
 // The interval of step lengths in which the search goes on.
 struct Tried {
@@ -61,13 +65,14 @@ PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
 // measure. With a symmetric Jacobian F is a gradient, and F . d is the slope of the energy along d. A step is good if
 // it brings the slope to a fraction of the first one, or if it is the full step and the energy falls all along it.
 // Where F is monotone F . d grows along d without symmetry as well, and its zero is a good step that residuals, which
-// steep gradients make large, do not show; Watch() stops this where it leads nowhere. Otherwise the natural residual
-// must become smaller. *end: why there is no such point.
+// steep gradients make large, do not show; Watch() stops this where it leads nowhere. A whole step that has gone too
+// far is left for the point near that zero, if the residual is smaller there. Otherwise the natural residual must
+// become smaller. *end: why there is no such point.
 PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here,
                               Norms *n, bool *current, End *end)
 {
   const double natural = std::sqrt(here->natural);
-  double       t = 1, slope, first;
+  double       t = 1, slope, first, far = 0; // far: the residual at the end of a step that has gone too far
   Tried        tried;
   bool         good = false;
   Point        point;
@@ -89,7 +94,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     PetscCall(problem.Function(X, F));
     PetscCall(LookAt(X, F, base_, XL, XU, &point));
     if (!std::isfinite(point.F)) { // outside the function's domain
-      t = tried.outside(t);
+      t = far > 0 ? 1 : tried.outside(t);
       continue;
     }
     slope            = point.slope / t; // along the whole step
@@ -101,9 +106,15 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     // consists of rounding errors.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
     if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
-    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed * natural) good = true;
+    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed * natural) {
+      good = !(by_slope && slope > turned * -first && now > turned * natural);
+      if (!good) far = now;
+    }
+    if (tries && far > 0) { // back to the whole step where the other one is not better
+      good = now < far || t == 1;
+      t    = good ? t : 1;
+    } else if (!good) t = tried.next(t, slope, by_slope, !tries);
     if (good) break;
-    t = tried.next(t, slope, by_slope, !tries);
   }
   n->step = t * std::sqrt(whole.step);
   if (good) {

@@ -65,7 +65,7 @@ PetscErrorCode SNESVIPMGGetVariant(SNES snes, SNESVIPMGVariant *v)
 
    Note:
    A W-cycle visits every coarse grid twice, an F-cycle twice on its way down. The automatic choice is V, but F on the
-   host where the Jacobian is not symmetric, and W there on a plane grid where convection is strong.
+   host on a plane grid where the Jacobian is not symmetric, and W there where convection is strong.
 
 .seealso: `SNESVIPMG`, `SNESVIPMGGetCycle()`
 @*/

@@ -1,7 +1,8 @@
 // Steps that have been taken with one active set. Without symmetry the next correction is the one of least residual in
 // the span of these and of the cycle's result: generalized conjugate residuals. It begins where cycles on a linear
 // problem have been many: there it saves a third of them and more, and a nonlinear problem far from its solution, as
-// glaciers are, gains nothing by steps that are exact (12 Newton steps become 26).
+// glaciers are, gains nothing by steps that are exact (12 Newton steps become 26). Where sweeps follow the wind it is
+// there from the first cycle on, as what is the same along closed streamlines converges slowly from the first one on.
 #pragma once
 #include "box/grid3.hpp"
 #include "exec/buffer.hpp"

@@ -65,6 +65,7 @@ struct Level : Grid3 {
   bool              ordered  = false; // sweeps follow the wind: in the four orders of rows and of nodes along them
   // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Operator        A, truncated;
+  Buffer<double>  diffusion;          // where ordered: what has been added to `truncated` against convection
   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
   Buffer<double>  left[3], right[3];
   Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
@@ -240,13 +241,17 @@ struct Plan {
   bool               passes() const { return strategy->passes && exec.threads == 1; }
 };
 
-// What the automatic choices are. Convection needs good coarse solutions, the more where sweeps follow the wind and
-// leave what is the same along a closed streamline to coarse grids. One sweep is little where the operator is `varied`.
+// What the automatic choices are. Convection in the plane needs good coarse solutions, the more where sweeps follow the
+// wind and leave what is the same along a closed streamline to coarse grids. In space more sweeps do as much, and
+// small grids, of which there are many where directions are coarsened one by one, take time. One sweep is little where
+// the operator is `varied`.
 inline Params chosen(const Plan &plan, Params p)
 {
   const bool windy = !plan.levels.empty() && plan.levels[0].ordered;
   if (p.cycle == Cycle::automatic)
-    p.cycle = !plan.strategy->cheap_coarse || plan.symmetric ? Cycle::v : windy ? Cycle::w : Cycle::f;
+    p.cycle = !plan.strategy->cheap_coarse || plan.symmetric || plan.dimension == 3 ? Cycle::v
+            : windy                                                                 ? Cycle::w
+                                                                                    : Cycle::f;
   if (p.pre == 0 && p.post == 0) {
     p.pre = p.post = p.cycle == Cycle::v ? plan.strategy->sweeps : 1;
     if (plan.varied) p.post = 2;
@@ -293,6 +298,7 @@ Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);
 void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (stabilise.k.cxx)
+void     take_back_diffusion(Plan &plan, Level &l);     // of what l.x has come to, from l.b
 
 // Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
 double asymmetry(Plan &plan);
