@@ -120,7 +120,9 @@ OPT     := $(if $(filter 1,$(SANITIZE)),-O1,-O3)
 COMPILE := $(CXX) -std=c++17 $(OPT) $(HOSTFLAG) $(DEFINE) $(INCLUDE) $(CXXFLAGS)
 ifeq ($(CUDA),1)
   # One source, two spaces: nvcc compiles the kernels, and g++ behind it the host path with the flags of the other files.
-  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 $(OPT) -arch=sm_$(CUDA_ARCH) -Xfatbin=-compress-all $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
+  # Kernels packed as small as possible, where nvcc knows how (CUDA 12.4 and newer).
+  NVCC_COMPRESS := $(if $(shell $(NVCC) --help 2>/dev/null | grep -e --compress-mode),--compress-mode=size,-Xfatbin=-compress-all)
+  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 $(OPT) -arch=sm_$(CUDA_ARCH) $(NVCC_COMPRESS) $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
                -Xcompiler=$(subst $(space),$(comma),$(strip $(HOSTFLAG))) $(DEFINE) $(INCLUDE) $(NVCCFLAGS)
   CUDA_LIBS := -L$(CUDA_DIR)/lib64 -Wl,-rpath,$(CUDA_DIR)/lib64 -lcudart -lcusolver -lcublas
 else

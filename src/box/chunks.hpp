@@ -81,7 +81,7 @@ template <class Kernel> void for_chunks_along(const Exec &exec, const Layout3 &l
 {
   if (chunk_of(exec) > 1) return for_chunks(exec, l, b, kernel);
   const Rows rows = all_rows(b);
-  if (!b.empty()) forall(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
+  if (!b.empty()) forall_on_device(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
 }
 
 // The sum of kernel.at<P>(t, o) at the places [t0, t1) of a half row, on the host.
@@ -127,17 +127,12 @@ template <class Kernel, bool SUMS> struct OnColourRows {
     if constexpr (SUMS) return sum_at_places<P>(on.layout.row(j, k), t0, t1, on.kernel);
     else half_row<P>(on.layout, j, k, t0, t1, on.kernel);
   }
-  HD typename OnColour<Kernel, SUMS>::Result operator()(int, int r) const
+  typename OnColour<Kernel, SUMS>::Result operator()(int, int r) const
   {
-#ifndef __CUDA_ARCH__
     int j, k;
     on.rows.get(r, j, k);
     if ((on.colour + j + k) & 1) return run<1>(j, k);
     return run<0>(j, k);
-#else
-    (void)r;
-    if constexpr (SUMS) return 0;
-#endif
   }
 };
 template <class Kernel>
@@ -145,32 +140,30 @@ void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, c
 {
   if (b.empty()) return;
   const OnColour<Kernel, false> on{l, all_rows(b), colour, b.lo[0], b.hi[0], kernel};
-  if (chunk_of(exec) > 1) return forall(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel, false>{on});
-  forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
+  if (chunk_of(exec) > 1) return forall_on_host(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel, false>{on});
+  forall_on_device(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
 }
-// f(box, kernel) with the sum over the nodes of a colour, as forall_sum() takes it.
-template <class Kernel, class F>
-void with_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel, const F &f)
+// f(the part of the host, that of a device), of the sum over the nodes of a colour.
+template <class Kernel, class F> auto with_colour(const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel,
+                                                  const F &f)
 {
   const Rows rows = all_rows(b);
   const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
   const OnColour<Kernel, true> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
-  if (chunk_of(exec) > 1) f(Box{0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on});
-  else f(box, on);
+  return f(part(Box{0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on}), part(box, on));
 }
 template <class Kernel>
 double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
 {
-  double sum = 0;
-  with_colour(exec, l, b, colour, kernel, [&](const Box &box, const auto &on) { sum = forall_sum(exec, box, on); });
-  return sum;
+  return with_colour(l, b, colour, kernel,
+                     [&](const auto &here, const auto &there) { return forall_sum(exec, here, there); });
 }
 // The sum stays where the kernel runs.
 template <class Kernel>
 void sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel, double *sum)
 {
-  with_colour(exec, l, b, colour, kernel,
-              [&](const Box &box, const auto &on) { forall_sum(exec, box, on, sum, false); });
+  with_colour(l, b, colour, kernel,
+              [&](const auto &here, const auto &there) { forall_sum(exec, here, there, sum, false); });
 }
 
 } // namespace tessera::box

@@ -269,22 +269,35 @@ template <class Body> void for_range(const Exec &exec, int lo, int hi, const Bod
     for (int j = lo; j < hi; ++j) body(j);
 }
 
-// kernel(i, j) for every (i, j) of the box; rows in parallel, i innermost and independent.
-template <class Kernel> void forall(const Exec &exec, const Box &box, const Kernel &kernel)
+// The halves of forall(), for kernels that only one of the spaces runs: they are not compiled for the other.
+template <class Kernel> void forall_on_host(const Exec &exec, const Box &box, const Kernel &kernel)
 {
-  if (box.empty()) return;
-#ifdef __CUDACC__
-  if (exec.on_device())
-    return device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows),
-                          0, box, kernel);
-  #endif
-  const device::Open open(exec.space);
-  if (exec.on_device()) device::launched(device::blocks_for(box));
   for_range(exec, box.y0, box.y1, [&](int j) {
     const Kernel k = kernel; // a private copy: its members stay in registers
 #pragma GCC ivdep
     for (int i = box.x0; i < box.x1; ++i) k(i, j);
   });
+}
+template <class Kernel> void forall_on_device(const Exec &exec, const Box &box, const Kernel &kernel)
+{
+  if (box.empty()) return;
+#ifdef __CUDACC__
+  (void)exec;
+  device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows), 0, box,
+                 kernel);
+#else
+  const device::Open open(exec.space);
+  device::launched(device::blocks_for(box));
+  forall_on_host(exec, box, kernel);
+#endif
+}
+
+// kernel(i, j) for every (i, j) of the box; rows in parallel, i innermost and independent.
+template <class Kernel> void forall(const Exec &exec, const Box &box, const Kernel &kernel)
+{
+  if (box.empty()) return;
+  if (exec.on_device()) forall_on_device(exec, box, kernel);
+  else forall_on_host(exec, box, kernel);
 }
 
 // A kernel and its box.
@@ -306,26 +319,30 @@ Parts<Kernel, Rest...> join_kernels(const Part<Kernel> &first, const Part<Rest> 
 #endif
 
 // Kernels that do not need each other's results, one after the other; on the device they are one launch.
+template <class... Kernel> void forall_parts_on_device(const Exec &exec, const Part<Kernel> &...parts)
+{
+  const Box boxes[] = {parts.box...};
+  Box largest;
+  for (const Box &b : boxes)
+    if (!b.empty())
+      largest = {0, b.x1 - b.x0 > largest.x1 ? b.x1 - b.x0 : largest.x1, 0,
+                 b.y1 - b.y0 > largest.y1 ? b.y1 - b.y0 : largest.y1};
+  if (largest.empty()) return;
+  device::Blocks blocks = device::blocks_for(largest);
+  blocks.x *= (long)sizeof...(Kernel);
+#ifdef __CUDACC__
+  (void)exec;
+  device::launch(device::run_parts<device::Parts<Kernel...>>, blocks, dim3(device::warp, device::block_rows), 0,
+                 device::join_kernels(parts...));
+#else
+  device::launched(blocks);
+  (forall_on_device(exec, parts.box, parts.kernel), ...);
+#endif
+}
 template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel> &...parts)
 {
-  if (exec.on_device()) {
-    const Box boxes[] = {parts.box...};
-    Box largest;
-    for (const Box &b : boxes)
-      if (!b.empty())
-        largest = {0, b.x1 - b.x0 > largest.x1 ? b.x1 - b.x0 : largest.x1, 0,
-                   b.y1 - b.y0 > largest.y1 ? b.y1 - b.y0 : largest.y1};
-    if (largest.empty()) return;
-    device::Blocks blocks = device::blocks_for(largest);
-    blocks.x *= (long)sizeof...(Kernel);
-#ifdef __CUDACC__
-    return device::launch(device::run_parts<device::Parts<Kernel...>>, blocks, dim3(device::warp, device::block_rows),
-                          0, device::join_kernels(parts...));
-#else
-    device::launched(blocks);
-#endif
-  }
-  (forall(exec, parts.box, parts.kernel), ...);
+  if (exec.on_device()) return forall_parts_on_device(exec, parts...);
+  (forall_on_host(exec, parts.box, parts.kernel), ...);
 }
 
 // The same work in the form that each space likes: the host does row(j) for all j of [y0, y1), a device the parts.
@@ -333,31 +350,17 @@ template <class Row, class... Kernel>
 void forall_rows_or_parts(const Exec &exec, int y0, int y1, const Row &row, const Part<Kernel> &...parts)
 {
   if (!exec.on_device()) for_range(exec, y0, y1, row);
-  else if constexpr (sizeof...(Kernel) == 1) (forall(exec, parts.box, parts.kernel), ...);
-  else forall_parts(exec, parts...);
+  else if constexpr (sizeof...(Kernel) == 1) (forall_on_device(exec, parts.box, parts.kernel), ...);
+  else forall_parts_on_device(exec, parts...);
 }
 
 // *sum = (add ? *sum : 0) + the sum of kernel(i, j) over the box, in an order that depends on neither threads nor
-// tiles: a sum per row, then over the rows. The sum lies where the kernel runs, so nobody waits for it.
-template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
+// tiles: a sum per row, then over the rows. The sum lies where the kernel runs, so nobody waits for it. By the halves,
+// for kernels that only one of the spaces runs;
+template <class Kernel>
+void forall_sum_on_host(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
 {
-#ifdef __CUDACC__
-  if (exec.on_device()) {
-    if (box.empty()) {
-      if (!add) device::zero(sum, sizeof(double));
-      return;
-    }
-    device::Blocks blocks = device::blocks_for(box);
-    blocks = device::blocks_for(box, device::max_blocks / blocks.x + 1);
-    const int n     = (int)(blocks.x * blocks.y);
-    double   *parts = device::scratch((size_t)n);
-    device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
-    return device::launch(device::add_parts, dim3(1), dim3(device::warp, device::block_rows), 0, (const double *)parts,
-                          n, sum, add);
-  }
-#endif
-  const device::Open open(exec.space);
-  double             s = 0;
+  double s = 0;
   if (!box.empty()) {
     static thread_local std::vector<double> rows;
     rows.resize((size_t)(box.y1 - box.y0));
@@ -373,19 +376,51 @@ template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const 
   }
   *sum = (add ? *sum : 0) + s;
 }
-
-// The same for the host, which waits.
+template <class Kernel>
+void forall_sum_on_device(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
+{
+#ifdef __CUDACC__
+  (void)exec;
+  if (box.empty()) {
+    if (!add) device::zero(sum, sizeof(double));
+    return;
+  }
+  device::Blocks blocks = device::blocks_for(box);
+  blocks = device::blocks_for(box, device::max_blocks / blocks.x + 1);
+  const int n     = (int)(blocks.x * blocks.y);
+  double   *parts = device::scratch((size_t)n);
+  device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
+  device::launch(device::add_parts, dim3(1), dim3(device::warp, device::block_rows), 0, (const double *)parts, n, sum,
+                 add);
+#else
+  const device::Open open(exec.space);
+  forall_sum_on_host(exec, box, kernel, sum, add);
+#endif
+}
+// by another kernel on the host than on a device;
+template <class OnHost, class OnDevice>
+void forall_sum(const Exec &exec, const Part<OnHost> &here, const Part<OnDevice> &there, double *sum, bool add)
+{
+  if (exec.on_device()) forall_sum_on_device(exec, there.box, there.kernel, sum, add);
+  else forall_sum_on_host(exec, here.box, here.kernel, sum, add);
+}
+template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
+{
+  forall_sum(exec, part(box, kernel), part(box, kernel), sum, add);
+}
+// and for the host, which waits.
+template <class OnHost, class OnDevice>
+double forall_sum(const Exec &exec, const Part<OnHost> &here, const Part<OnDevice> &there)
+{
+  double        s   = 0;
+  double *const sum = exec.on_device() ? device::result() : &s;
+  forall_sum(exec, here, there, sum, false);
+  if (exec.on_device()) device::copy_to_host(&s, sum, sizeof(double));
+  return exec.on_device() && device::failed() ? NAN : s;
+}
 template <class Kernel> double forall_sum(const Exec &exec, const Box &box, const Kernel &kernel)
 {
-  double s = 0;
-  if (exec.space == Space::host) {
-    forall_sum(exec, box, kernel, &s, false);
-    return s;
-  }
-  double *const sum = device::result();
-  forall_sum(exec, box, kernel, sum, false);
-  device::copy_to_host(&s, sum, sizeof(double));
-  return device::failed() ? NAN : s;
+  return forall_sum(exec, part(box, kernel), part(box, kernel));
 }
 
 // *result = what kernel(i, j, r) gathers in values R over the box: an empty R{} at first, R::join() puts two

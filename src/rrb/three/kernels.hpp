@@ -114,7 +114,7 @@ template <class T, class Kernel> void for_natural(const Level<T> &l, const Kerne
   const box::Rows rows = box::all_rows(l.own);
   if (l.own.empty()) return;
   if (chunk_of(l.exec) > 1) return box::for_nodes(l.exec, l.layout, l.own, kernel);
-  forall(l.exec, {l.own.lo[0], l.own.hi[0], 0, rows.count()}, AlongRows<Kernel>{l.layout, rows, kernel});
+  forall_on_device(l.exec, {l.own.lo[0], l.own.hi[0], 0, rows.count()}, AlongRows<Kernel>{l.layout, rows, kernel});
 }
 // b -= A_ID x_D, and x_D = 0 for what follows: it takes no part.
 template <class T> struct Subtract {
