@@ -151,7 +151,7 @@ PETSC_EXTERN const char *const SNESVIPMGVariants[];
   SNESVIPMGCycle - how often the coarse grids are visited
 
   Values:
-+ `SNES_VIPMG_CYCLE_AUTO` - V, or on the host, in the plane and where the Jacobian is not symmetric, F or W
++ `SNES_VIPMG_CYCLE_AUTO` - V; on the host, in the plane, without symmetry: F, or W where sweeps follow the wind
 . `SNES_VIPMG_CYCLE_V`    - once
 . `SNES_VIPMG_CYCLE_W`    - twice on every grid
 - `SNES_VIPMG_CYCLE_F`    - twice on every grid on the way down

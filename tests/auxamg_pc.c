@@ -328,6 +328,7 @@ int main(int argc, char **argv)
       args: -n 60 -jump 1e6 -pc_auxamg_filter off
     test:
       suffix: pockets
+      nsize: {{1 3}}
       args: -n 56 -jump -1e-4
     test:
       suffix: jump_cube

@@ -85,7 +85,7 @@ struct CsrReader {
   const Grid       &grid;
   Halo             &halo;
   double           *field;
-  const Csr &A;
+  const Csr        &A;
   Stencil          &s;
   CsrWork          &work;
 

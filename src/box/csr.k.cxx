@@ -345,5 +345,4 @@ DirichletCouplings CsrReader::dirichlet(Space space) const
   return work.by_lines ? CsrLines(*this).dirichlet(space) : list_dirichlet();
 }
 
-
 } // namespace tessera

@@ -156,5 +156,4 @@ DirichletCouplings CsrReader::list_dirichlet() const
   return d;
 }
 
-
 } // namespace tessera

@@ -17,9 +17,9 @@ CsrLines::CsrLines(const CsrReader &reader) :
 // The pattern of a row; false if it must be read by itself.
 bool CsrLines::find_pattern(int x, int y, RowRun &run) const
 {
-  const Csr &A = rows_.A;
-  const Index       r = rows_.row(x, y), start = A.i[r], end = A.i[r + 1];
-  int               seen = 0;
+  const Csr  &A = rows_.A;
+  const Index r = rows_.row(x, y), start = A.i[r], end = A.i[r + 1];
+  int         seen = 0;
   run = {x, 1, (ptrdiff_t)start, -1, {}};
   if (end - start > 9 || (A.oi && A.oi[r + 1] > A.oi[r])) return false;
   for (Index e = start; e < end; ++e) {
@@ -65,8 +65,8 @@ void CsrLines::complain(WrongRow::Kind kind, ptrdiff_t column, bool others, int 
 
 void CsrLines::complain_of_numbers(int x, int y, double check, double diagonal)
 {
-  const Csr &A = rows_.A;
-  const Index       r = rows_.row(x - own_.x0, y - own_.y0);
+  const Csr  &A = rows_.A;
+  const Index r = rows_.row(x - own_.x0, y - own_.y0);
   if (check == 0) return diagonal > 0 ? (void)0 : complain(WrongRow::diagonal, r, false, x, y, diagonal);
   for (Index e = A.i[r]; e < A.i[r + 1]; ++e)
     if (!std::isfinite(A.a[e])) return complain(WrongRow::not_finite, A.j[e], false, x, y, check);
@@ -309,6 +309,5 @@ DirichletCouplings CsrLines::dirichlet(Space space)
   d.remote             = remote;
   return d;
 }
-
 
 } // namespace tessera

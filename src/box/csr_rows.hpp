@@ -5,11 +5,11 @@
 namespace tessera::csr {
 
 struct Rows {
-  Csr A;
-  int        nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
+  Csr         A;
+  int         nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
   // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
-  bool       around_x, around_y;
-  int        all_x, all_y;       // nodes of the grid in a periodic direction, else 0
+  bool        around_x, around_y;
+  int         all_x, all_y;      // nodes of the grid in a periodic direction, else 0
 
   // The direction of the node of column c of the list, -1 for none.
   HD int remote(int x, int y, Index c) const

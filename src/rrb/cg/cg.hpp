@@ -120,8 +120,7 @@ inline KSPConvergedReason Exhausted(KSP ksp)
 inline PetscErrorCode CheckBeforeStep(KSP ksp, double rz)
 {
   PetscFunctionBegin;
-  if (ksp->its >= ksp->max_it) ksp->reason = Exhausted(ksp);
-  else if (!(rz == rz) || PetscIsInfReal(rz)) KSPCheckDot(ksp, rz);
+  if (!(rz == rz) || PetscIsInfReal(rz)) KSPCheckDot(ksp, rz);
   else if (rz == 0) { // the residual is zero, whatever norm is watched
     if (!ksp->its) PetscCall(Eliminated(ksp));
     ksp->reason = KSP_CONVERGED_ATOL;

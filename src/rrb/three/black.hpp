@@ -9,7 +9,7 @@ namespace tessera::rrb::three {
 struct Scalars {
   double     rz, old, pq, rr, null;
   HD double beta() const { return old > 0 ? rz / old : 0; }
-  HD double alpha() const { return rz > 0 && pq > 0 && rz - rz == 0 ? rz / pq : 0; }
+  HD double alpha() const { return rz > 0 && pq > 0 && rz - rz == 0 ? rz / pq : 0; } // zero: no step
 };
 
 template <class T> class BlackSystem : public Reduced {

@@ -80,6 +80,17 @@ struct Step {
   }
 };
 
+// The same with a step that kernels have found. Zero is no step: x and r stay, though p and q may not be finite.
+struct StepOrNone {
+  Step                       step;
+  template <int P> HD double at(int t, ptrdiff_t o) const
+  {
+    if (step.alpha.get() != 0) return step.at<P>(t, o);
+    const double v = step.r[o + P * (ptrdiff_t)step.half];
+    return v * v;
+  }
+};
+
 // y = s y + c x, or y -= c x where kernels have found c.
 template <class V> struct CombineBlack {
   const double *x;
@@ -282,7 +293,7 @@ template <class T> void BlackSystem<T>::launch_iteration()
   on_black(l, Direct<T>{l.x.data(), p_.data(), {0, s}, l.layout.half});
   l.halo.exchange(p_.data());
   eliminate_then(l, matrix(), diagonal(), p_.data(), [&](const Box3 &) { total(Multiply{matrix(), end}, &s->pq); });
-  total(Step{p_.data(), q_.data(), x_.data(), r_.data(), {0, s}, l.layout.half}, &s->rr);
+  total(StepOrNone{{p_.data(), q_.data(), x_.data(), r_.data(), {0, s}, l.layout.half}}, &s->rr);
   for_each(l.exec, 1, Tell{s, (Iteration *)told_.data()});
 }
 

@@ -32,8 +32,8 @@ template <class T> class SmallGrids {
 public:
   SmallGrids();
   ~SmallGrids();
-  // The steps of a cycle from the first small level on: all from it on are small, are here as a whole and want nothing
-  // of other processes. Done anew for another version of grids, smoothers and cycle alone.
+  // Works out the steps of a cycle from the first small level on: that level and all below it are small, and this
+  // process has the whole of each. Does nothing where the version of grids, smoothers and cycle is still the same.
   void record(Hierarchy<T> &h, Cycle cycle, uint64_t version);
   int  first() const { return first_; } // 0: no grid is small
   void run(Level<T> &deepest, const LastGrid<T> &solver) const;

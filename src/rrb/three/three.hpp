@@ -111,8 +111,8 @@ public:
   virtual void   direction(double beta) = 0;  // p = z + beta p
   virtual double multiply() = 0;              // q = S p; p'q
   virtual double step(double alpha) = 0;      // x += alpha p, r -= alpha q; r'r
-  // All of these at once, where a device does that as one graph: beta and alpha are those of conjugate gradients, and
-  // zero is alpha where r'z or p'q is not positive. The host waits once.
+  // All of these at once, where a device does that as one graph: beta and alpha are those of conjugate gradients. Where
+  // r'z or p'q is not positive or not finite there is no step: x and r stay. The host waits once.
   struct Iteration {
     double rz = 0, pq = 0, rr = 0;
   };
