@@ -38,7 +38,8 @@ private:
   Level<double>  double_; // operator and diagonal, where the hierarchy is in single precision
   // On all nodes: of r the right-hand side at the red ones, and of x and p what belongs to the black values there.
   Buffer<double> r_, x_, p_, q_;
-  std::vector<Buffer<double>> null_;
+  std::vector<Buffer<double>> null_; // the first nulls_; the others' memory is kept
+  size_t                      nulls_ = 0;
   Buffer<Scalars> scalars_; // of iterate()
   Pinned          told_;    // its Iteration, on the host
   Graph           graph_;

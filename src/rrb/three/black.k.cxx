@@ -179,7 +179,7 @@ template <class T> void BlackSystem<T>::begin(const double *b)
   Level<T>            &l    = h_.first();
   const uint8_t *const free = h_.free_among_dirichlet();
   const auto           a    = matrix();
-  null_.clear();
+  nulls_ = 0;
   scalars_.fit(Extent{1, l.exec.space});
   scalars_.zero();
   x_.zero();
@@ -197,31 +197,35 @@ template <class T> void BlackSystem<T>::begin(const double *b)
 
 template <class T> void BlackSystem<T>::add_null(const double *v)
 {
-  Level<T>      &l = h_.first();
-  Buffer<double> n(Extent{l.layout.size(), l.exec.space});
+  Level<T> &l = h_.first();
+  if (nulls_ == null_.size()) null_.emplace_back();
+  Buffer<double> &n = null_[nulls_];
+  n.fit(Extent{l.layout.size(), l.exec.space});
   on_black(l, LoadNull{v, l.own, n.data(), l.layout.half});
-  for (Buffer<double> &u : null_) {
-    const double c = sum(dot(l, black, u.data(), n.data()));
-    on_black(l, CombineBlack<double>{u.data(), n.data(), -c, 1, l.layout.half});
+  for (size_t k = 0; k < nulls_; ++k) {
+    const double c = sum(dot(l, black, null_[k].data(), n.data()));
+    on_black(l, CombineBlack<double>{null_[k].data(), n.data(), -c, 1, l.layout.half});
   }
   const double c = sum(dot(l, black, n.data(), n.data()));
   if (!(c > 0)) return;
   on_black(l, CombineBlack<double>{n.data(), n.data(), 0, 1 / sqrt(c), l.layout.half});
-  null_.push_back(std::move(n));
+  ++nulls_;
 }
 
 template <class T> double BlackSystem<T>::precondition()
 {
   Level<T> &l = h_.first();
-  for (Buffer<double> &u : null_) { // the preconditioner would make large what rounding leaves of it
-    const double c = sum(dot(l, black, u.data(), r_.data()));
+  for (size_t k = 0; k < nulls_; ++k) { // the preconditioner would make large what rounding leaves of it
+    const Buffer<double> &u = null_[k];
+    const double          c = sum(dot(l, black, u.data(), r_.data()));
     on_black(l, CombineBlack<double>{u.data(), r_.data(), -c, 1, l.layout.half});
   }
   on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
                            l.layout.half});
   h_.run_cycle(!h_.corrects_parts());
-  for (Buffer<double> &u : null_) {
-    const double c = sum(dot(l, black, u.data(), l.x.data()));
+  for (size_t k = 0; k < nulls_; ++k) {
+    const Buffer<double> &u = null_[k];
+    const double          c = sum(dot(l, black, u.data(), l.x.data()));
     on_black(l, CombineBlack<T>{u.data(), l.x.data(), -c, 1, l.layout.half});
   }
   return sum(dot(l, black, r_.data(), l.x.data()));
@@ -279,7 +283,8 @@ template <class T> void BlackSystem<T>::launch_iteration()
   };
   const auto orthogonal = [&](auto *v) {
     using V = std::remove_pointer_t<decltype(v)>;
-    for (Buffer<double> &u : null_) {
+    for (size_t k = 0; k < nulls_; ++k) {
+      const Buffer<double> &u = null_[k];
       total(Dot<double, V>{u.data(), v, l.layout.half}, &s->null);
       on_black(l, CombineBlack<V>{u.data(), v, 0, 1, l.layout.half, &s->null});
     }
@@ -301,7 +306,7 @@ template <class T> Reduced::Iteration BlackSystem<T>::iterate()
 {
   const Exec &exec = h_.first().exec;
   (void)told_.reach(sizeof(Iteration));
-  const uint64_t version = h_.prepare_cycle() * 64 + null_.size();
+  const uint64_t version = h_.prepare_cycle() << 16 | nulls_;
   graph_.run(exec.space, version, device::max_blocks, [&] { launch_iteration(); });
   device::synchronize(exec.space);
   const Iteration it = *(const Iteration *)told_.data();
@@ -320,7 +325,9 @@ template <class T> void BlackSystem<T>::solution(const double *b, double *y)
 
 template <class T> size_t BlackSystem<T>::bytes() const
 {
-  return r_.bytes() + x_.bytes() + p_.bytes() + q_.bytes() + double_.a.bytes() + double_.diagonal.bytes();
+  size_t b = r_.bytes() + x_.bytes() + p_.bytes() + q_.bytes() + double_.a.bytes() + double_.diagonal.bytes();
+  for (const Buffer<double> &n : null_) b += n.bytes();
+  return b + scalars_.bytes();
 }
 
 template class BlackSystem<double>;
