@@ -6,7 +6,8 @@ static char help[] = "Sets up and solves one 3D model problem on a DMDA with the
   -n <n>, -nx, -ny, -nz  unknowns in each direction (default 65)\n\
   -closed <0|1,0|1,0|1> directions whose sides nothing flows through (Neumann)\n\
   -rhs <random|smooth> (default random)\n\
-  -repeat <k>          timed re-setup + solve pairs (default 3)\n\
+  -repeat <k>          timed re-setup + solve pairs (default 3), each with other coefficients that vary smoothly\n\
+  -steady              the coefficients of the pairs are those of the first setup\n\
   -solvers <k>         k solvers in turn, a line each; their options have the prefixes s0_, s1_, ... (-s1_pc_type pfmg -s1_dm_mat_type hyprestruct)\n\
   -plain               one process: the matrix in arrays that several threads (OpenMP) fill\n\
   -copy <n>            measure also the rate at which vectors of n numbers are copied where this problem's are\n";
@@ -30,7 +31,7 @@ typedef struct {
   ProblemKind kind;
   PetscInt    n[3], lo[3], m[3]; /* nodes of the grid; own ones */
   PetscReal   along[3], alpha, tide, weak, h, stencil[27];
-  PetscBool   neumann[3], coast_neumann, plain, singular, smooth;
+  PetscBool   neumann[3], coast_neumann, plain, singular, smooth, steady;
   PetscReal  *spacing[3]; /* between node i - 1 and i, from 0 */
   PetscReal  *cell;       /* coefficients of the nodes and of one layer around them, or NULL; on every process */
   char       *land;       /* or NULL; on every process */
@@ -349,7 +350,7 @@ static PetscErrorCode FillMatrix(Problem *p, PetscInt step, Mat A)
   PetscInt glo[3], gm[3];
 
   PetscFunctionBeginUser;
-  p->tide = step ? (step % 2 ? 0.01 : 0.02) : 0;
+  p->tide = step && !p->steady ? (step % 2 ? 0.01 : 0.02) : 0;
   if (p->plain) {
     PetscScalar *array;
 
@@ -443,6 +444,7 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-weak", &p->weak, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-rhs", word, sizeof(word), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &p->plain, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-steady", &p->steady, NULL));
   p->smooth = word[0] == 's' ? PETSC_TRUE : PETSC_FALSE;
   p->h      = 1. / (PetscMax(p->n[0], PetscMax(p->n[1], p->n[2])) + 1);
   FillStencil(p, angle * PETSC_PI / 180);

@@ -84,19 +84,19 @@ template <class Kernel> void for_chunks_along(const Exec &exec, const Layout3 &l
   if (!b.empty()) forall_on_device(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
 }
 
-// The sum of kernel.at<P>(t, o) at the places [t0, t1) of a half row, on the host.
+// The sum of kernel.at<P>(t, o, j, k) at the places [t0, t1) of a half row, on the host.
 template <int P, class Kernel>
-TESSERA_ALONE double sum_at_places(ptrdiff_t o, int t0, int t1, const Kernel &kernel)
+TESSERA_ALONE double sum_at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel)
 {
   const Kernel own = kernel;
   double       sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int t = t0; t < t1; ++t) sum += own.template at<P>(t, o + t);
+  for (int t = t0; t < t1; ++t) sum += own.template at<P>(t, o + t, j, k);
   return sum;
 }
 
-// The nodes with (i + j + k) % 2 == colour, one at a time: the kernel of for_nodes(), or with SUMS kernel.at<P>(t, o),
-// a number of each.
+// The nodes with (i + j + k) % 2 == colour, one at a time: the kernel of for_nodes(), whose at() with SUMS gives a
+// number.
 template <class Kernel, bool SUMS> struct OnColour {
   using Result = std::conditional_t<SUMS, double, void>;
   Layout3 layout;
@@ -107,7 +107,7 @@ template <class Kernel, bool SUMS> struct OnColour {
   {
     const int  i = 2 * t + P;
     const bool inside = i >= lo && i < hi;
-    if constexpr (SUMS) return inside ? kernel.template at<P>(t, layout.row(j, k) + t) : 0;
+    if constexpr (SUMS) return inside ? kernel.template at<P>(t, layout.row(j, k) + t, j, k) : 0;
     else if (inside) kernel.template at<P>(t, layout.row(j, k) + t, j, k);
   }
   HD Result operator()(int t, int r) const
@@ -124,7 +124,7 @@ template <class Kernel, bool SUMS> struct OnColourRows {
   template <int P> typename OnColour<Kernel, SUMS>::Result run(int j, int k) const
   {
     const int t0 = half_begin(on.lo, P), t1 = half_begin(on.hi, P);
-    if constexpr (SUMS) return sum_at_places<P>(on.layout.row(j, k), t0, t1, on.kernel);
+    if constexpr (SUMS) return sum_at_places<P>(on.layout.row(j, k), j, k, t0, t1, on.kernel);
     else half_row<P>(on.layout, j, k, t0, t1, on.kernel);
   }
   typename OnColour<Kernel, SUMS>::Result operator()(int, int r) const

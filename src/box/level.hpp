@@ -68,9 +68,31 @@ HD constexpr ptrdiff_t beside(int parity, int dx, int half)
 }
 template <int P, int DX> HD inline ptrdiff_t beside(int half) { return beside(P, DX, half); }
 
+// Of each half row of an operator a stretch of nodes that have equal rows: the host's kernels have a form for these, a
+// device's read the operator at the first of them.
+struct Stretches {
+  const int *ends = nullptr; // of each half row the first t and the one behind the last; nullptr: nothing is known
+  int        j0 = 0, k0 = 0, mj = 1; // of the layout
+  HD ptrdiff_t at(int parity, int j, int k) const
+  {
+    return 2 * (2 * ((j - j0) + (ptrdiff_t)mj * (k - k0)) + parity);
+  }
+  // A place with the same row as that of node (2 t + parity, j, k), whose place is e.
+  HD ptrdiff_t source(int parity, int t, int j, int k, ptrdiff_t e) const
+  {
+#if defined(__CUDA_ARCH__) || defined(TESSERA_EMULATE_DEVICE)
+    if (!ends) return e;
+    const int *const stretch = ends + at(parity, j, k), from = stretch[0];
+    return t >= from && t < stretch[1] ? e - (t - from) : e;
+#else
+    return (void)parity, (void)t, (void)j, (void)k, e;
+#endif
+  }
+};
+
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
-// Has the kernel a form for nodes that have one stencil?
+// Has the kernel a form for nodes that have equal rows?
 template <class Kernel, class = void> struct KnowsSame : std::false_type { };
 template <class Kernel>
 struct KnowsSame<Kernel, std::void_t<decltype(std::declval<const Kernel &>().at_same(ptrdiff_t()))>> :
@@ -101,14 +123,14 @@ TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Ke
   result = sum;
 }
 
-// The same, where nodes have one stencil by the form that the kernel has for these.
+// The same, where nodes have equal rows by the form that the kernel has for these.
 template <int P, class Kernel, class... R>
 void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kernel, R &...result)
 {
   const ptrdiff_t o = l.row(j, k);
   if constexpr (KnowsSame<Kernel>::value)
-    if (kernel.s.same) {
-      const int *same = kernel.s.same + 2 * (2 * ((j - l.j0) + (ptrdiff_t)l.mj * (k - l.k0)) + P);
+    if (kernel.s.same.ends) {
+      const int *same = kernel.s.same.ends + kernel.s.same.at(P, j, k);
       const int  from = same[0] > t0 ? same[0] : t0, to = same[1] < t1 ? same[1] : t1;
       if (from < to) {
         at_places<P>(o, j, k, t0, from, kernel, result...);

@@ -40,13 +40,18 @@ template <int I, int End, class F> __attribute__((always_inline)) HD inline void
 // F: star_forward or box_forward.
 template <class T, int F> struct Symmetric3 {
   static constexpr int kept = F;
-  const T  *a;
-  ptrdiff_t plane, sj, sk;
-  int       half;
+  const T   *a;
+  ptrdiff_t  plane, sj, sk;
+  int        half;
+  Stretches  same;
 
-  // From the place of row (j, k) to a neighbour of the node of a parity.
-  HD ptrdiff_t place(int parity, int dx, int dy, int dz) const { return beside(parity, dx, half) + dy * sj + dz * sk; }
-  template <int P, int DX> HD ptrdiff_t place(int dy, int dz) const { return place(P, DX, dy, dz); }
+  // From the place of row (j, k) to the neighbour that keeps the coupling m of a node of a parity.
+  ptrdiff_t behind(int parity, int m) const
+  {
+    return beside(parity, -forward(m, 0), half) - forward(m, 1) * sj - forward(m, 2) * sk;
+  }
+  // The same to a neighbour.
+  template <int P, int DX> HD ptrdiff_t place(int dy, int dz) const { return beside<P, DX>(half) + dy * sj + dz * sk; }
   // The sum of all couplings' f(coefficient, place). o: the place of the node, without P * half.
   template <int P, class G> HD void each(ptrdiff_t o, const G &g) const
   {
@@ -57,25 +62,26 @@ template <class T, int F> struct Symmetric3 {
       g(a[(M + 1) * plane + before], before);
     });
   }
-  // (A v) at the node.
-  template <class V> __attribute__((always_inline)) HD V product(int parity, const V *v, ptrdiff_t o) const
+  // (A v) at node P of the two at o. from: the place of a node with the same row.
+  template <int P, class V>
+  __attribute__((always_inline)) HD V product(const V *v, ptrdiff_t o, ptrdiff_t from) const
   {
-    const ptrdiff_t e = o + parity * (ptrdiff_t)half;
-    return a[e] * v[e] + neighbours(parity, v, o);
+    const ptrdiff_t e = P * (ptrdiff_t)half;
+    return a[from + e] * v[o + e] + neighbours<P>(v, o, from);
   }
-  template <int P, class V> HD V product(const V *v, ptrdiff_t o) const { return product(P, v, o); }
-  template <class V> __attribute__((always_inline)) HD V neighbours(int parity, const V *v, ptrdiff_t o) const
+  template <int P, class V> HD V product(const V *v, ptrdiff_t o) const { return product<P>(v, o, o); }
+  template <int P, class V>
+  __attribute__((always_inline)) HD V neighbours(const V *v, ptrdiff_t o, ptrdiff_t from) const
   {
     V s[4] = {0, 0, 0, 0}; // chains of additions that do not wait for each other
     unroll3<0, F>([&](auto m) {
       constexpr int   M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
-      const ptrdiff_t before = o + place(parity, -x, -y, -z);
-      s[2 * (M % 2)] += a[(M + 1) * plane + o + parity * (ptrdiff_t)half] * v[o + place(parity, x, y, z)];
-      s[2 * (M % 2) + 1] += a[(M + 1) * plane + before] * v[before];
+      const ptrdiff_t here = from + P * (ptrdiff_t)half, before = this->template place<P, -x>(-y, -z);
+      s[2 * (M % 2)] += a[(M + 1) * plane + here] * v[o + this->template place<P, x>(y, z)];
+      s[2 * (M % 2) + 1] += a[(M + 1) * plane + from + before] * v[o + before];
     });
     return (s[0] + s[1]) + (s[2] + s[3]);
   }
-  template <int P, class V> HD V neighbours(const V *v, ptrdiff_t o) const { return neighbours(P, v, o); }
   // All 27 of a node, 9 (z + 1) + 3 (y + 1) + x + 1; those that a star does not have are zero.
   template <int P> HD void row(ptrdiff_t o, double (&r)[27]) const
   {

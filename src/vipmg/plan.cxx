@@ -1,4 +1,5 @@
 // Levels and their memory.
+#include "box/same.hpp"
 #include "box/tuning.hpp"
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
@@ -317,6 +318,22 @@ Finest<double> finest(Plan &plan)
 {
   Level &l = plan.levels[0];
   return {plan.exec, plan.dimension, &l, l.A.box, l.A.a.data(), l.free.data()};
+}
+
+void find_same(Plan &plan, const Level &l, Operator &op)
+{
+  box::RowNumbers<double> row;
+  const auto              add = [&](const double *a) { row.add(a, a + l.layout.half); };
+  for (int c = 0; c < box::points(plan.dimension, op.box); ++c) add(op.a.data() + c * (ptrdiff_t)l.layout.size());
+  add(op.inverse.data());
+  int *const alike = plan.strategy->late_stretches ? plan.alike.data() : nullptr;
+  if (alike) plan.alike.zero();
+  box::find_same(plan.exec, l.layout, l.own, row, op.same, alike);
+}
+
+void same_but_cut(Plan &plan, Level &l)
+{
+  box::find_uncut(plan.exec, l.layout, l.own, l.A.same, l.cut.data(), l.truncated.same);
 }
 
 void build(Plan &plan)

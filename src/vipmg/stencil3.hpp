@@ -1,5 +1,6 @@
 // Stencils in memory: planes of coefficients on a layout.
 #pragma once
+#include "box/same.hpp"
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
 
@@ -12,8 +13,7 @@ template <int D, bool Box, bool Uniform = false> struct Stencil3 {
   const double *a, *inverse;
   ptrdiff_t     plane, sj, sk;
   int           half;
-  const int    *same;
-  int           t0, j0, k0, mj; // of the layout
+  box::Stretches same;
   double        one[Uniform ? count + 1 : 1]; // coefficients and inverse diagonal
 
   template <int K> HD double coefficient(ptrdiff_t e) const
@@ -23,7 +23,7 @@ template <int D, bool Box, bool Uniform = false> struct Stencil3 {
   HD double                  inverted(ptrdiff_t e) const { return Uniform ? one[Uniform ? count : 0] : inverse[e]; }
   Stencil3<D, Box, true>     at(ptrdiff_t e) const
   {
-    Stencil3<D, Box, true> s{a, inverse, plane, sj, sk, half, nullptr, t0, j0, k0, mj, {}};
+    Stencil3<D, Box, true> s{a, inverse, plane, sj, sk, half, {}, {}};
     for (int k = 0; k < count; ++k) s.one[k] = a[k * plane + e];
     s.one[count] = inverse[e];
     return s;
@@ -54,25 +54,14 @@ template <int D, bool Box, bool Uniform = false> struct Stencil3 {
     return s;
   }
   // A place with the same stencil as e, which is that of node (2 t + p, j, k).
-  HD ptrdiff_t source(int p, int t, int j, int k, ptrdiff_t e) const
-  {
-#if defined(__CUDA_ARCH__) || defined(TESSERA_EMULATE_DEVICE)
-    if (!same) return e;
-    const int *stretch = same + 2 * (2 * (j - j0 + mj * (k - k0)) + p), from = stretch[0];
-    return t >= from && t < stretch[1] ? e - (t - from) : e;
-#else
-    return (void)p, (void)t, (void)j, (void)k, e;
-#endif
-  }
+  HD ptrdiff_t source(int p, int t, int j, int k, ptrdiff_t e) const { return same.source(p, t, j, k, e); }
   HD double diagonal(ptrdiff_t e) const { return coefficient<centre<D, Box>()>(e); }
 };
 
 template <int D, bool Box> Stencil3<D, Box> stencil(const Level &l, const Operator &op)
 {
-  return {op.a.data(),    op.inverse.data(), (ptrdiff_t)l.layout.size(),
-          l.layout.sj,    l.layout.sk,       l.layout.half,
-          op.same.data(), l.layout.t0,       l.layout.j0,
-          l.layout.k0,    l.layout.mj,       {}};
+  return {op.a.data(), op.inverse.data(), (ptrdiff_t)l.layout.size(),          l.layout.sj,
+          l.layout.sk, l.layout.half,     box::stretches(l.layout, op.same), {}};
 }
 
 // Nodes [lo, hi) of a row.
@@ -89,7 +78,7 @@ inline Run repeating(const Level &l, const Operator &op, int j0, int j1, int k0,
   for (int k = k0; k < k1; ++k)
     for (int j = j0; j < j1; ++j) {
       // of even nodes, of odd ones
-      const int *same = op.same.data() + 4 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0));
+      const int *same = op.same.data() + box::stretches(l.layout, op.same).at(0, j, k);
       run.lo = std::max({run.lo, 2 * same[0] - 1, 2 * same[2]});
       run.hi = std::min({run.hi, 2 * same[1], 2 * same[3] + 1});
       if (run.lo + 1 >= run.hi || op.inverse.data()[l.layout.at(run.lo, j, k)] == 0 ||

@@ -290,9 +290,8 @@ void truncate(Plan &plan, int top);
 // What is automatic of the params, and how each level is worked on. build() calls it, and who changes the params.
 void choose(Plan &plan);
 void make_inverse(Plan &plan, Level &l, Operator &op);
-void find_same(Plan &plan, const Level &l, Operator &op); // on the host make_inverse() does it
-// The stretches of l.truncated from those of l.A: the longest parts of them whose rows have not been cut, on a device
-// of those about three places.
+void find_same(Plan &plan, const Level &l, Operator &op); // op.same; on the host make_inverse() does it
+// The stretches of l.truncated from those of l.A: the longest parts of them whose rows have not been cut.
 void same_but_cut(Plan &plan, Level &l);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);

@@ -195,6 +195,24 @@ TEST(Three, small_grids_do_the_same_in_one_block_of_a_device)
       }
 }
 
+// Rows of equal couplings, which a device reads once: everywhere; in stretches that end at two nodes of some rows, ahead
+// of one and behind another; and with couplings that differ from row to row, where nodes without couplings end them.
+static const Case alike[] = {
+  {{131, 9, 8}, {false, false, false}, [](int, int, int, int) { return 1.; }},
+  {{150, 7, 9}, {false, true, false}, [](int d, int i, int j, int k) {
+     return (d == 0 && i == 40 && j % 3 == 1) || (d == 1 && i == 97 && k % 4 == 2) ? 3. : 1.;
+   }},
+  {{122, 10, 6}, {true, false, false}, [](int d, int i, int j, int k) {
+     const bool hole = (i == 61 || i == 62) && j == 4, beside = d == 0 && i == 60 && j == 4;
+     return hole || beside || (d == 1 && j == 3 && (i == 61 || i == 62)) ? 0 : 1 + hash(d, j, k);
+   }},
+};
+
+TEST(Three, equal_rows_do_the_same_in_both_spaces)
+{
+  for (const Case &c : alike) expect_same_applications(c, Params());
+}
+
 TEST(Three, an_iteration_at_once_is_its_parts)
 {
   for (const Case &c : weak) {

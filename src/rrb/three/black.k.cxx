@@ -58,9 +58,9 @@ template <class T> struct Direct {
 struct Multiply {
   box::Symmetric3<double, box::star_forward> s;
   FreeProduct                                end;
-  template <int P> HD double                 at(int, ptrdiff_t o) const
+  template <int P> HD double                 at(int t, ptrdiff_t o, int j, int k) const
   {
-    return end(o + P * (ptrdiff_t)s.half, s.template product<P>(end.p, o));
+    return end(o + P * (ptrdiff_t)s.half, s.template product<P>(end.p, o, s.same.source(P, t, j, k, o)));
   }
 };
 
@@ -70,7 +70,7 @@ struct Step {
   double       *x, *r;
   Alpha         alpha;
   int           half;
-  template <int P> HD double at(int, ptrdiff_t o) const
+  template <int P> HD double at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const double    a = alpha.get(), v = r[e] - a * q[e];
@@ -83,9 +83,9 @@ struct Step {
 // The same with a step that kernels have found. Zero is no step: x and r stay, though p and q may not be finite.
 struct StepOrNone {
   Step                       step;
-  template <int P> HD double at(int t, ptrdiff_t o) const
+  template <int P> HD double at(int t, ptrdiff_t o, int j, int k) const
   {
-    if (step.alpha.get() != 0) return step.at<P>(t, o);
+    if (step.alpha.get() != 0) return step.at<P>(t, o, j, k);
     const double v = step.r[o + P * (ptrdiff_t)step.half];
     return v * v;
   }
@@ -160,7 +160,7 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   comm_ = comm;
   for (Buffer<double> *v : {&r_, &x_, &p_, &q_})
     if (v->size() != n) v->resize(n);
-  if constexpr (std::is_same_v<T, double>) return;
+  if constexpr (std::is_same_v<T, double>) return find_same_rows(l);
   Level<double> &d = double_;
   d.exec = l.exec, d.own = l.own, d.layout = l.layout, d.shared = l.shared, d.star = true;
   if (d.diagonal.size() != n) {
@@ -172,6 +172,9 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   compress(d, source, differences);
   std::swap(d.halo, l.halo);
   for_each(l.exec, (int)n.n, Invert{d.a.data(), source.free, d.diagonal.data()});
+  find_same_rows(d);
+  l.same.fit(d.same.extent()); // what is equal in double precision is equal in single
+  copy(d.same.data(), l.exec.space, l.same.data(), l.exec.space, d.same.size());
 }
 
 template <class T> void BlackSystem<T>::begin(const double *b)
@@ -325,7 +328,7 @@ template <class T> void BlackSystem<T>::solution(const double *b, double *y)
 
 template <class T> size_t BlackSystem<T>::bytes() const
 {
-  size_t b = r_.bytes() + x_.bytes() + p_.bytes() + q_.bytes() + double_.a.bytes() + double_.diagonal.bytes();
+  size_t b = r_.bytes() + x_.bytes() + p_.bytes() + q_.bytes() + double_.bytes();
   for (const Buffer<double> &n : null_) b += n.bytes();
   return b + scalars_.bytes();
 }

@@ -1,5 +1,6 @@
 // The hierarchy of three.hpp in one precision, and its kernels.
 #pragma once
+#include "box/same.hpp"
 #include "exec/graph.hpp"
 #include "rrb/three/last.hpp"
 #include "rrb/three/parts.hpp"
@@ -19,7 +20,8 @@ template <class F> void with_points(bool star, const F &f)
 }
 template <int F, class T> box::Symmetric3<T, F> view(const Level<T> &l)
 {
-  return {l.a.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half};
+  return {l.a.data(),    (ptrdiff_t)l.layout.size(),           l.layout.sj, l.layout.sk,
+          l.layout.half, box::stretches(l.layout, l.same)};
 }
 // f(couplings kept, view)
 template <class T, class F> void with_operator(const Level<T> &l, const F &f)
@@ -44,6 +46,8 @@ template <class T>
 void report_differences(const Level<T> &l, const Comm &comm, const Buffer<Differences> &result, Failure &report);
 // alive, inverse, diagonal. free: nullptr where all nodes with a positive diagonal are.
 template <class T> void  scale(Level<T> &l, const uint8_t *free);
+// same: of the operator and, of a Schur complement, of `diagonal`.
+template <class T> void find_same_rows(Level<T> &l);
 // The nodes of this process by their kinds. Zero bytes are an empty one.
 struct Counts {
   int     fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0}, line[3] = {0, 0, 0}, jumps = 0; // as in Kinds

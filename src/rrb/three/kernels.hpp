@@ -13,9 +13,9 @@ template <class T, int F, class End> struct Product27 {
   box::Symmetric3<T, F> s;
   const T              *v;
   End                   end;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    end(o + P * (ptrdiff_t)s.half, s.template product<P>(v, o));
+    end(o + P * (ptrdiff_t)s.half, s.template product<P>(v, o, s.same.source(P, t, j, k, o)));
   }
 };
 
@@ -25,11 +25,12 @@ template <class T, int F, bool Zero> struct Eliminate {
   box::Symmetric3<T, F> s;
   const T              *diagonal, *from;
   T                    *v;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    if constexpr (Zero) v[e] = -diagonal[e] * s.template neighbours<P>(v, o);
-    else v[e] = diagonal[e] * (from[e] - s.template neighbours<P>(v, o));
+    const ptrdiff_t here = P * (ptrdiff_t)s.half, same = s.same.source(P, t, j, k, o), e = o + here;
+    const T         sum = s.template neighbours<P>(v, o, same);
+    if constexpr (Zero) v[e] = -diagonal[same + here] * sum;
+    else v[e] = diagonal[same + here] * (from[e] - sum);
   }
 };
 
@@ -157,7 +158,7 @@ template <class A, class B> struct Dot {
   const A *a;
   const B *b;
   int      half;
-  template <int P> HD double at(int, ptrdiff_t o) const
+  template <int P> HD double at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     return (double)a[e] * (double)b[e];

@@ -239,6 +239,23 @@ template <class T> void scale(Level<T> &l, const uint8_t *free)
   if (l.schur) l.halo.exchange(l.diagonal.data());
 }
 
+template <class T> void find_same_rows(Level<T> &l)
+{
+  // The host's caches keep couplings as well as it reads them: ends of stretches cost it more than they spare.
+  if (chunk_of(l.exec) > 1 || !l.star || l.own.hi[0] - l.own.lo[0] < tuning::stretches_row) return;
+  with_operator(l, [&](auto s) {
+    box::RowNumbers<T> row;
+    row.add(s.a, s.a + s.half);
+    if (l.diagonal.size()) row.add(l.diagonal.data(), l.diagonal.data() + s.half);
+    for (int m = 0; m < s.kept; ++m) {
+      const T *const a = s.a + (m + 1) * s.plane;
+      row.add(a, a + s.half);
+      row.add(a + s.behind(0, m), a + s.behind(1, m));
+    }
+    box::find_same(l.exec, l.layout, l.own, row, l.same);
+  });
+}
+
 template <class T> void find_kinds(Level<T> &l, bool finest, Counts *result)
 {
   with_operator(l, [&](auto s) {
@@ -288,6 +305,7 @@ template <class T> void fold(Level<T> &l, int direction)
   template void  compress(Level<T> &, const Source &, Buffer<Differences> &); \
   template void  report_differences(const Level<T> &, const Comm &, const Buffer<Differences> &, Failure &); \
   template void  scale(Level<T> &, const uint8_t *); \
+  template void  find_same_rows(Level<T> &); \
   template void  find_kinds(Level<T> &, bool, Counts *); \
   template Kinds shares(const Level<T> &, const Comm &, const Counts &); \
   template void  fold(Level<T> &, int);

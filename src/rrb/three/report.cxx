@@ -7,7 +7,7 @@ namespace tessera::rrb::three {
 template <class T> size_t Level<T>::bytes() const
 {
   return a.bytes() + inverse.bytes() + diagonal.bytes() + weights.bytes() + alive.bytes() + b.bytes() + x.bytes() +
-         r.bytes() + z.bytes() + w.bytes() + lines.bytes();
+         r.bytes() + z.bytes() + w.bytes() + lines.bytes() + same.bytes();
 }
 
 template <class T> std::vector<GridReport> Hierarchy<T>::report() const

@@ -366,6 +366,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   if (!params_.reduced || !finest.schur) black_.reset();
   else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
   if (black_) black_->setup(source, comm_);
+  else find_same_rows(finest);
   return failure;
 }
 

@@ -63,6 +63,7 @@ template <class T> struct Level : Grid3 {
   Buffer<T>          diagonal;            // schur: 1 / diagonal of all nodes
   Buffer<T>          weights;             // 8 planes: of a node from its coarse neighbour, bit d: behind along d
   Buffer<uint8_t>    alive;               // 1 at nodes that have couplings
+  Buffer<int>        same;                // stretches of equal rows (box/same.hpp); empty where rows are short
   Buffer<T>          b, x, r, z, w;
   multigrid::Chebyshev smoother;
   Lines<T>             lines;
