@@ -303,12 +303,18 @@ static PetscErrorCode TestStacks(void)
     PetscCall(TestPack(name, n, boxes == 10 ? 0.5 : 0.3, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
     PetscCall(End());
   }
-  for (PetscInt boxes = 5; boxes <= 10; boxes += 5) {
+  for (PetscInt boxes = 5; boxes <= 40; boxes *= 2) { /* forces of 1e6 times |q| where there are 40 */
     PetscCall(Stack(boxes, 1e4, 0.2, &n));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%" PetscInt_FMT " boxes, masses 1 and 10000", boxes));
     PetscCall(TestPack(name, n, 0.5, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
     PetscCall(End());
   }
+  PetscCall(Stack(30, 1e4, 0.5, &n));
+  PetscCall(TestPack("30 boxes, masses 1 and 10000, smoother", n, 0.3, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
+  PetscCall(End());
+  PetscCall(Stack(40, 1e5, 0.2, &n));
+  PetscCall(TestPack("40 boxes, masses 1 and 100000", n, 0.4, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
+  PetscCall(End());
   PetscCall(Stack(10, 1e4, 0.2, &n));
   PetscCall(TestPack("10 boxes, masses 1 and 10000, no friction", n, 0, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
   PetscCall(End());

@@ -265,7 +265,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   StallCounter                stalls;
   int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
-  bool                tried = false;
+  bool                tried = false, fine = true; // the contacts have been solved
   constexpr int                   max_factors = 80; // factorisations
   std::unique_ptr<ContactSweeper> on_device;
   std::unique_ptr<HostSweeper>    on_host;
@@ -287,20 +287,20 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (slow > 500) return Reason::stalled;
     wait = best < 0.5 * mark ? 0 : wait + 1;
     if (!wait) mark = best;
-    if (params.newton && p.friction == Friction::cone && !tried && wait >= 30) {
+    if (params.newton && p.friction == Friction::cone && !tried && (wait >= 30 || !fine)) {
       tried = true;
       const int factors = std::min(params.max_factors, report.factors + max_factors);
       if (friction_interior(p, factors, answer, &best, report, monitor) == Reason::stopped) return Reason::stopped;
       x.assign(answer, answer + n);
+      fine = true;
       continue;
     }
-    if (on_device) {
-      if (!(*on_device)(x.data(), report.sweeps, params.check)) return Reason::diverged;
-      report.sweeps += params.check;
-      continue;
-    }
-    for (int k = 0; k < params.check; ++k, ++report.sweeps)
-      if (!(*on_host)(x.data(), w.data(), report.sweeps)) return Reason::diverged;
+    if (!fine) return Reason::diverged;
+    if (on_device) fine = (*on_device)(x.data(), report.sweeps, params.check);
+    else
+      for (int k = 0; k < params.check && fine; ++k) fine = (*on_host)(x.data(), w.data(), report.sweeps + k);
+    if (!fine) x.assign(answer, answer + n);
+    report.sweeps += params.check;
   }
   return Reason::maximum;
 }

@@ -9,10 +9,13 @@
 // Nesterov and Todd follows it. Each contact is scaled so that its cone is |z_t| <= z_n and the mean of its diagonal
 // entries is 1. It needs no sweeps, and no isolated solution: redundant contacts get forces inside of their cones.
 //
+// It starts from forces as large as those that would stop all motion, were it not for the cones: with masses in the
+// ratio 1e4 they are 1e6 times as large as q, and a path from small ones is long and ends in corners of the cones.
+// Close to the answer, where the path is lost in rounding, Newton's method for the natural map ends: contacts that
+// separate, stick or slide are known by then.
+//
 // The problem is not monotone. The products do not fall below a part of what the equations miss, and a multiple of the
-// identity bounds the steps among forces that do not change any velocity. It grows a hundredfold with every short step:
-// with masses in the ratio 1e4 some forces between heavy bodies are all but undetermined, and Newton's step along them
-// leaves the cones at once.
+// identity, the ridge, bounds the steps among forces that hardly change any velocity.
 #include "densegs/friction_system.hpp"
 #include <algorithm>
 #include <cmath>
@@ -21,11 +24,15 @@ namespace tessera::lcp {
 
 namespace {
 
-using Vector = std::vector<double>;
+// Where a contact slides, its force and velocity end so close to the boundaries of their cones that doubles cannot tell
+// the distance of a force of 1e6. Hence what concerns one contact is computed in longer numbers; products with W and
+// factorisations are not.
+using Real   = long double;
+using Vector = std::vector<Real>;
 
 // A contact's part of a vector, and of what Jordan's product makes of it; the third component of two dimensions is 0.
 struct Part {
-  double v[3] = {0, 0, 0};
+  Real v[3] = {0, 0, 0};
 
   Part() = default;
   Part(const Vector &of, size_t c, int d)
@@ -36,14 +43,14 @@ struct Part {
   {
     for (int k = 0; k < d; ++k) of[c * (size_t)d + (size_t)k] = v[k];
   }
-  double dot(const Part &o) const { return v[0] * o.v[0] + v[1] * o.v[1] + v[2] * o.v[2]; }
-  double minor(const Part &o) const { return v[0] * o.v[0] - v[1] * o.v[1] - v[2] * o.v[2]; }
-  double det() const
+  Real dot(const Part &o) const { return v[0] * o.v[0] + v[1] * o.v[1] + v[2] * o.v[2]; }
+  Real minor(const Part &o) const { return v[0] * o.v[0] - v[1] * o.v[1] - v[2] * o.v[2]; }
+  Real det() const
   {
-    const double t = std::hypot(v[1], v[2]);
-    return std::max((v[0] - t) * (v[0] + t), 1e-300);
+    const Real t = std::hypot(v[1], v[2]);
+    return std::max((v[0] - t) * (v[0] + t), 1e-22L * v[0] * v[0] + 1e-300L); // the difference may be all rounding
   }
-  Part plus(double a, const Part &o) const
+  Part plus(Real a, const Part &o) const
   {
     Part z;
     for (int k = 0; k < 3; ++k) z.v[k] = v[k] + a * o.v[k];
@@ -64,11 +71,11 @@ struct Part {
     return z;
   }
   // The longest step along s that stays in the cone
-  double room(const Part &s) const
+  Real room(const Part &s) const
   {
-    const double a = s.minor(s), b = minor(s), c = det(), root = std::sqrt(std::max(b * b - a * c, 0.));
-    double       longest = s.v[0] < 0 ? -v[0] / s.v[0] : HUGE_VAL;
-    for (double t : {c / (-b + root), c / (-b - root)})
+    const Real a = s.minor(s), b = minor(s), c = det(), root = std::sqrt(std::max(b * b - a * c, Real(0)));
+    Real       longest = s.v[0] < 0 ? -v[0] / s.v[0] : HUGE_VALL;
+    for (Real t : {c / (-b + root), c / (-b - root)})
       if (t > 0) longest = std::min(longest, t);
     return longest;
   }
@@ -76,18 +83,18 @@ struct Part {
 
 // P with P x = P^-1 y: P = size (w, w_t'; w_t, I + w_t w_t' / (1 + w)).
 struct Scaling {
-  double size = 1;
+  Real size = 1;
   Part   w;
 
   Scaling(const Part &x, const Part &y)
   {
-    const double dx = std::sqrt(x.det()), dy = std::sqrt(y.det()), half = std::sqrt(0.5 * (1 + x.dot(y) / (dx * dy)));
+    const Real dx = std::sqrt(x.det()), dy = std::sqrt(y.det()), half = std::sqrt((1 + x.dot(y) / (dx * dy)) / 2);
     size = std::sqrt(dy / dx);
     for (int k = 0; k < 3; ++k) w.v[k] = (y.v[k] / dy + (k ? -1 : 1) * x.v[k] / dx) / (2 * half);
   }
   Part apply(const Part &z, bool inverse = false) const
   {
-    const double sign = inverse ? -1 : 1, s = inverse ? 1 / size : size, t = w.v[1] * z.v[1] + w.v[2] * z.v[2];
+    const Real sign = inverse ? -1 : 1, s = inverse ? 1 / size : size, t = w.v[1] * z.v[1] + w.v[2] * z.v[2];
     Part         out;
     out.v[0] = s * (w.v[0] * z.v[0] + sign * t);
     for (int k = 1; k < 3; ++k) out.v[k] = s * (sign * w.v[k] * z.v[0] + z.v[k] + w.v[k] * t / (1 + w.v[0]));
@@ -95,27 +102,56 @@ struct Scaling {
   }
 };
 
+constexpr double brief = 0.1;  // a step of less is short
+constexpr double noise = 1e-8; // of what the equations miss so much may be rounding
+
+// The multiple of the identity that is added to the system. What it adds to the equations they miss after the step: it
+// must be small beside forces of 1e6 where it keeps equations from being met, and where they are met, but for rounding,
+// large enough that their rounding does not move forces which no equation determines.
+struct Ridge {
+  double value = 1e-10, least = 1e-10;
+  double before = HUGE_VAL, went = 1; // what the equations missed before the last step, and its length
+
+  // missed: now
+  void begin(double missed)
+  {
+    if (went >= brief && missed > noise && missed > (1 - 0.5 * went) * before && value <= 10.01 * least)
+      value = least = std::max(1e-12, 0.1 * least);
+    if (went < brief && missed <= noise) least = std::min(1e-8, 10 * least);
+    value  = std::max(value, least);
+    before = missed;
+  }
+  bool end(double step)
+  {
+    constexpr double most = 1e-2;
+    const bool       at_limit = value >= most;
+    went  = step;
+    value = step < brief ? std::min(100 * value, most) : std::max(0.1 * value, least);
+    return step > 1e-10 || !at_limit;
+  }
+};
+
 struct Interior {
-  static constexpr double far   = 10;   // in the cones is where x and y start, for q of the size 1
+  static constexpr double far   = 10;   // in the cones is where x and y start at least, for q of the size 1
   static constexpr double close = 0.99; // of the way to the boundary
-  static constexpr double little = 1e-8, much = 1e-2; // the ridge's range
-  static constexpr double brief  = 0.1;               // a step of less is short
-  static constexpr double noise = 1e-8; // of what the equations miss so much may be rounding
 
   const Problem       &p;
   const int            d;
   const size_t         n, contacts;
-  Vector               D, x, y, w, force, dx, dy, right, product, moved, zero, blocks;
+  std::vector<double>  D, w, force, product, moved, zero, rounded;
+  Vector               x, y, dx, dy, right, blocks;
   Vector               normal, dnormal; // velocities, scaled
   double               size = 0;        // of D q
-  double               ridge    = little; // times the identity, added to the system
+  double               demand   = 1;      // of what the equations miss so much is asked of a step
+  Ridge                ridge;
   std::vector<Scaling> P;
   Problem              linear;          // products without q
   std::unique_ptr<FrictionSystem> system;
 
   Interior(const Problem &problem) :
-    p(problem), d(p.block), n((size_t)p.n), contacts(n / (size_t)d), D(n, 1), x(n), w(n), force(n), dx(n), dy(n),
-    right(n), product(n), moved(n), zero(n), blocks(n * (size_t)d), normal(contacts, far), dnormal(contacts), linear(p)
+    p(problem), d(p.block), n((size_t)p.n), contacts(n / (size_t)d), D(n, 1), w(n), force(n), product(n),
+    moved(n), zero(n), rounded(n * (size_t)d), x(n), dx(n), dy(n), right(n), blocks(n * (size_t)d),
+    normal(contacts, far), dnormal(contacts), linear(p)
   {
     linear.q = zero.data();
     for (size_t c = 0; c < contacts; ++c) {
@@ -135,24 +171,40 @@ struct Interior {
     size = std::sqrt(size);
     system.reset(new FrictionSystem(*p.matrix, d, D));
   }
+  // x to the size of the forces that would stop all motion; false: no factorisation
+  bool reach()
+  {
+    constexpr double shift = 1e-12; // redundant contacts
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t k = 0; k < (size_t)d; ++k) rounded[i * (size_t)d + k] = k == i % (size_t)d ? shift : 0;
+      moved[i] = p.q[i] * D[i] / size;
+    }
+    if (!system->factorise(rounded)) return false;
+    system->solve(moved);
+    double sum = 0;
+    for (double v : moved) sum += v * v;
+    const double length = std::sqrt(sum / (double)contacts);
+    for (size_t c = 0; c < contacts && std::isfinite(length); ++c) x[c * (size_t)d] = std::max(far, length);
+    return true;
+  }
   // The forces, and w of them; returns the natural residual.
   double measure()
   {
-    for (size_t i = 0; i < n; ++i) force[i] = x[i] * size * D[i];
+    for (size_t i = 0; i < n; ++i) force[i] = (double)x[i] * size * D[i];
     multiply(p, force.data(), w.data());
     return natural(p, force.data(), w.data());
   }
   // What y and the normal velocity miss of W x + q, scaled
-  double missing(size_t c, int k) const
+  Real missing(size_t c, int k) const
   {
     const size_t i = c * (size_t)d + (size_t)k;
-    return (k ? y[i] : normal[c]) - w[i] * D[i] / size;
+    return (k ? y[i] : normal[c]) - Real(w[i]) * D[i] / size;
   }
   double missing() const
   {
     double largest = 0;
     for (size_t c = 0; c < contacts; ++c)
-      for (int k = 0; k < d; ++k) largest = std::max(largest, std::fabs(missing(c, k)));
+      for (int k = 0; k < d; ++k) largest = std::max(largest, (double)std::fabs(missing(c, k)));
     return largest;
   }
   // A, with the tangential rows of P P, w_n / x_n and the ridge
@@ -166,24 +218,32 @@ struct Interior {
         column.v[k] = 1;
         column      = P[c].apply(P[c].apply(column));
         column.v[0] = k ? 0 : normal[c] / x[c * (size_t)d];
-        column.v[k] += ridge;
+        column.v[k] += ridge.value;
         column.to(blocks, c * (size_t)d + (size_t)k, d);
       }
     }
-    return system->factorise(blocks);
+    std::copy(blocks.begin(), blocks.end(), rounded.begin());
+    return system->factorise(rounded);
+  }
+  // b := the system's solution of it
+  void solve(Vector &b)
+  {
+    std::copy(b.begin(), b.end(), moved.begin());
+    system->solve(moved);
+    std::copy(moved.begin(), moved.end(), b.begin());
   }
   // dx := the solution of the system with the right-hand side `right`, with one step of refinement
   void solve()
   {
     dx = right;
-    system->solve(dx);
-    for (size_t i = 0; i < n; ++i) moved[i] = D[i] * dx[i];
+    solve(dx);
+    for (size_t i = 0; i < n; ++i) moved[i] = D[i] * (double)dx[i];
     multiply(linear, moved.data(), product.data());
-    for (size_t i = 0; i < n; ++i) right[i] -= D[i] * product[i];
+    for (size_t i = 0; i < n; ++i) right[i] -= Real(D[i]) * product[i];
     for (size_t c = 0; c < contacts; ++c)
       for (size_t j = c * (size_t)d; j < (c + 1) * (size_t)d; ++j)
-        for (size_t k = 0; k < (size_t)d; ++k) right[c * (size_t)d + k] -= blocks[j * (size_t)d + k] * dx[j];
-    system->solve(right);
+        for (size_t l = 0; l < (size_t)d; ++l) right[c * (size_t)d + l] -= blocks[j * (size_t)d + l] * dx[j];
+    solve(right);
     for (size_t i = 0; i < n; ++i) dx[i] += right[i];
   }
   // The step to products of the size `centre`, with the second-order terms of the step before
@@ -204,7 +264,7 @@ struct Interior {
       target[c] = lambda.divide(f);
       Part z    = P[c].apply(target[c]);
       z.v[0]    = gap[c] / x[i];
-      for (int k = 0; k < d; ++k) right[i + (size_t)k] = z.v[k] + missing(c, k);
+      for (int k = 0; k < d; ++k) right[i + (size_t)k] = z.v[k] + demand * missing(c, k);
     }
     solve();
     for (size_t c = 0; c < contacts; ++c) {
@@ -215,20 +275,20 @@ struct Interior {
   }
   double room() const
   {
-    double a = HUGE_VAL;
+    Real a = HUGE_VALL;
     for (size_t c = 0; c < contacts; ++c) {
       a = std::min({a, Part(x, c, d).room(Part(dx, c, d)), Part(y, c, d).room(Part(dy, c, d))});
       if (dnormal[c] < 0) a = std::min(a, -normal[c] / dnormal[c]);
     }
-    return std::min(1., close * a);
+    return (double)std::min(Real(1), close * a);
   }
   double centre(double a) const // the mean of the products after the step
   {
-    double sum = 0;
+    Real sum = 0;
     for (size_t i = 0; i < n; ++i) sum += (x[i] + a * dx[i]) * (y[i] + a * dy[i]);
     for (size_t c = 0; c < contacts; ++c)
       sum += (x[c * (size_t)d] + a * dx[c * (size_t)d]) * (normal[c] + a * dnormal[c]);
-    return sum / (2. * (double)contacts);
+    return (double)(sum / (2 * (Real)contacts));
   }
   // Mehrotra's predictor and corrector; where that goes not far, straight, if that goes farther.
   double advance(double mu)
@@ -250,6 +310,9 @@ struct Interior {
   // false: no direction
   bool step()
   {
+    const double missed = missing();
+    ridge.begin(missed);
+    demand = missed > 0.1 * noise;
     if (!factorise()) return false;
     std::fill(dx.begin(), dx.end(), 0);
     dy = dx;
@@ -257,9 +320,51 @@ struct Interior {
     const double mu = centre(0), a = advance(mu);
     for (size_t i = 0; i < n; ++i) x[i] += a * dx[i], y[i] += a * dy[i];
     for (size_t c = 0; c < contacts; ++c) normal[c] += a * dnormal[c];
-    const bool at_limit = ridge >= much;
-    ridge = a < brief ? std::min(100 * ridge, much) : std::max(0.1 * ridge, little);
-    return a > 1e-10 || !at_limit;
+    return ridge.end(a);
+  }
+  // A contact's part of the system of Newton's method for the natural map, x := P(x - w), and of its right-hand side
+  void linearise(size_t c)
+  {
+    constexpr Real firm = 1e6, loose = 1e-7; // an equation of x alone; what bounds forces that hardly change velocities
+    const size_t   i = c * (size_t)d;
+    const Part     at(x, c, d);
+    Part           v, z, u, f, columns[3];
+    for (int k = 0; k < d; ++k) v.v[k] = Real(w[i + (size_t)k]) * D[i + (size_t)k] / size;
+    z = at.plus(-1, v);
+    z.v[0] -= std::hypot(v.v[1], v.v[2]);
+    const Real t = std::hypot(z.v[1], z.v[2]);
+    const bool apart = t <= -z.v[0], slides = !apart && t > z.v[0] && at.v[0] > 0;
+    for (int k = 1; k < 3 && slides; ++k) u.v[k] = z.v[k] / t;
+    f = apart ? Part().plus(-firm, at) : Part().plus(-1, v);
+    for (int k = 0; k < d; ++k) columns[k].v[k] = apart ? firm : loose;
+    if (slides) { // x_t = x_n u, where u turns with z_t
+      const Real along = u.dot(at), turn = t / at.v[0];
+      for (int k = 1; k < d; ++k) {
+        f.v[k] = -turn * (at.v[k] - along * u.v[k]) - firm * (along - at.v[0]) * u.v[k];
+        columns[0].v[k] = -firm * u.v[k];
+        for (int l = 1; l < d; ++l)
+          columns[l].v[k] += (turn - 1) * ((k == l) - u.v[k] * u.v[l]) + firm * u.v[k] * u.v[l];
+      }
+    }
+    for (int k = 0; k < d; ++k) columns[k].to(blocks, i + (size_t)k, d);
+    f.to(right, c, d);
+  }
+  // A step of it from x, which may leave the inside of the cones; returns the natural residual, or HUGE_VAL.
+  double newton()
+  {
+    for (size_t c = 0; c < contacts; ++c) linearise(c);
+    std::copy(blocks.begin(), blocks.end(), rounded.begin());
+    if (!system->factorise(rounded)) return HUGE_VAL;
+    solve();
+    for (size_t c = 0; c < contacts; ++c) {
+      Part       z = Part(x, c, d).plus(1, Part(dx, c, d));
+      const Real t = std::hypot(z.v[1], z.v[2]), a = (z.v[0] + t) / 2;
+      if (t <= -z.v[0]) z = Part();
+      else if (t > z.v[0])
+        for (int k = 0; k < 3; ++k) z.v[k] = k ? z.v[k] * a / t : a;
+      z.to(x, c, d);
+    }
+    return measure();
   }
 };
 
@@ -268,20 +373,43 @@ struct Interior {
 Reason friction_interior(const Problem &p, int max_factors, double *answer, double *least, Report &report,
                          const Monitor &monitor)
 {
-  Interior     i(p);
-  StallCounter stalls;
+  constexpr double near = 1e-4, halved = 0.5, little = 0.1; // near: where Newton's method is tried, of |q|
+  Interior         i(p);
+  StallCounter     stalls;
   if (!i.system->affordable() || !(i.size > 0)) return Reason::iterating;
+  const auto found = [&](double r) { // true: the solve has ended
+    if (r < *least) {
+      *least = r;
+      std::copy(i.force.begin(), i.force.end(), answer);
+    }
+    return monitor(report, *least, answer);
+  };
+  double length = 0, tried = HUGE_VAL, before = HUGE_VAL; // of q; residuals
+  for (size_t k = 0; k < i.n; ++k) length += p.q[k] * p.q[k];
+  length = std::sqrt(length);
+  ++report.factors;
+  if (!i.reach()) return Reason::iterating;
   (void)i.measure();
   for (; report.factors < max_factors; ++report.steps) {
     ++report.factors;
     if (!i.step()) break;
     const double r = i.measure();
     if (!std::isfinite(r)) break;
-    if (r < *least) {
-      *least = r;
-      std::copy(i.force.begin(), i.force.end(), answer);
+    if (found(r)) return Reason::stopped;
+    if (r < near * length && r > little * before && r < little * tried) {
+      const Vector kept = i.x;
+      tried = r;
+      for (double last = r; report.factors < max_factors; last = *least) {
+        ++report.factors;
+        ++report.steps;
+        const double now = i.newton();
+        if (std::isfinite(now) && found(now)) return Reason::stopped;
+        if (!(now < halved * last)) break;
+      }
+      i.x = kept;
+      (void)i.measure();
     }
-    if (monitor(report, *least, answer)) return Reason::stopped;
+    before = r;
     if (stalls(r) >= 20) break;
   }
   return Reason::iterating;
