@@ -27,19 +27,19 @@ template <class T, int N> struct AtCorners {
 
 // E of a leaf, column by column in scratch, and added to the rows at once. First a row of A P of a node is added up
 // for each leaf that its entries lead to, then these leaves are taken one after the other: entries of a row lead from
-// leaf to leaf and back. BLOCK: numbers of a block of the operator; 0: as many as `block` says when it runs.
-template <class T, class S, int BLOCK, int Corners> struct LeafProduct {
-  using Corners_ = AtCorners<T, Corners>;
-  static constexpr int at_once = 64, ahead = 16; // leaves; entries
+// leaf to leaf and back.
+template <class T, class S, int BS, int Corners> struct LeafProduct {
+  using Corners_          = AtCorners<T, Corners>;
+  static constexpr int B2 = BS * BS, at_once = 64, ahead = 16; // leaves; entries
   const int *begin, *i, *j, *pairs, *columns, *vertex, *row;
   const S   *pair, *column, *slot;
   const T   *a, *weight;
   T         *out;
-  int        entries, block; // of the operator
+  int        entries; // of the operator
   Corners_            *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
   void       operator()(int l) const
   {
-    const int B2 = BLOCK ? BLOCK : block, nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
+    const int nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
     std::fill(E, E + (ptrdiff_t)B2 * nc, Corners_());
     const bool usual = around <= at_once && i[begin[l + 1]] + ahead <= entries;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
@@ -63,7 +63,6 @@ template <class T, class S, int BLOCK, int Corners> struct LeafProduct {
   // entries behind the row
   template <bool Usual> void add_row(int p, int list, int first) const
   {
-    const int  B2      = BLOCK ? BLOCK : block;
     uint64_t   touched = 0;
     const auto add     = [&](int e, Corners_ *to_ap) {
       const unsigned to = (unsigned)(pair[e] - first);
@@ -95,42 +94,31 @@ template <class T, class S, int BLOCK, int Corners> struct LeafProduct {
 
 } // namespace
 
-// The size of blocks of more than three unknowns a node is known when they are multiplied: their loops are long, and
-// each size takes two seconds to compile.
-template <class F> void with_size(int bs, const F &f)
-{
-  if (bs == 1) f(Number<1>());
-  else if (bs == 2) f(Number<4>());
-  else if (bs == 3) f(Number<9>());
-  else f(Number<0>());
-}
-
 template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse)
 {
   fine.product.with_lists([&](const auto &lists) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-    with_corners(fine.transfer.corners, [&](auto c) {
-      with_size(bs, [&](auto size) {
-        using Corners_  = AtCorners<T, c.value>;
-        const size_t b2 = (size_t)(bs * bs);
-        std::vector<Corners_>                        E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
-        const LeafProduct<T, S, size.value, c.value> kernel{fine.transfer.begin.data(),
-                                                            fine.i.data(),
-                                                            fine.j.data(),
-                                                            fine.product.pairs.data(),
-                                                            fine.product.columns.data(),
-                                                            fine.transfer.vertex.data(),
-                                                            coarse.i.data(),
-                                                            lists.pair.data(),
-                                                            lists.column.data(),
-                                                            lists.slot.data(),
-                                                            fine.a.data(),
-                                                            fine.transfer.weight.data(),
-                                                            coarse.a.data(),
-                                                            (int)fine.j.size(),
-                                                            bs * bs,
-                                                            E.data(),
-                                                            ap.data()};
+    with_block(bs, [&](auto b) {
+      with_corners(fine.transfer.corners, [&](auto c) {
+        using Corners_                               = AtCorners<T, c.value>;
+        constexpr size_t     b2 = b.value * b.value;
+        std::vector<Corners_>                     E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
+        const LeafProduct<T, S, b.value, c.value> kernel{fine.transfer.begin.data(),
+                                                         fine.i.data(),
+                                                         fine.j.data(),
+                                                         fine.product.pairs.data(),
+                                                         fine.product.columns.data(),
+                                                         fine.transfer.vertex.data(),
+                                                         coarse.i.data(),
+                                                         lists.pair.data(),
+                                                         lists.column.data(),
+                                                         lists.slot.data(),
+                                                         fine.a.data(),
+                                                         fine.transfer.weight.data(),
+                                                         coarse.a.data(),
+                                                         (int)fine.j.size(),
+                                                         E.data(),
+                                                         ap.data()};
         for (int l = l0; l < l1; ++l)
           if (fine.transfer.begin.data()[l] < fine.transfer.begin.data()[l + 1]) kernel(l);
       });
