@@ -70,7 +70,7 @@ static bool DeviceFailed(PC_AuxAMG *a)
   return tessera::device::failed() || (joined && tessera::Peers::lost());
 }
 
-static PetscErrorCode Restore(PC pc)
+static PetscErrorCode RestorePeersOf(PC pc)
 {
   PC_AuxAMG      *a     = (PC_AuxAMG *)pc->data;
   tessera::Peers *peers = nullptr;
@@ -90,12 +90,7 @@ static PetscErrorCode MakeLinear(PC pc, const char *who)
   a->linear = PETSC_TRUE;
   if (a->options.precision != TESSERA_PRECISION_AUTO || !a->in_single || !a->current)
     PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(pc,
-                      "%s may rely on a preconditioner that is linear to the last digits: the hierarchy is made again "
-                      "in double precision (-pc_auxamg_precision double does so at once)\n",
-                      who));
-  a->current      = PETSC_FALSE;
-  pc->setupcalled = PETSC_FALSE;
+  PetscCall(tessera::RequestDouble(pc, who, "-pc_auxamg_precision", &a->current));
   PetscCall(PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -107,7 +102,7 @@ static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
 
   PetscFunctionBegin;
   PetscCall(CompatUserPreSolve(pc, ksp));
-  PetscCall(Restore(pc));
+  PetscCall(RestorePeersOf(pc));
   a->asked = PETSC_TRUE;
   PetscCall(KSPGetType(ksp, &type));
   if (tessera::StandsRounding(type)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -175,7 +170,7 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
-  PetscCall(Restore(pc)); // KSPMatSolve() makes no PCPreSolve()
+  PetscCall(RestorePeersOf(pc)); // KSPMatSolve() makes no PCPreSolve()
   if (!a->asked) PetscCall(MakeLinear(pc, "PCMatApply() without a KSP"));
   PetscCall((Applied<MatApply, Mat>(pc, X, Y)));
   PetscFunctionReturn(PETSC_SUCCESS);

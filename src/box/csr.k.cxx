@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-using csr::Rows;
+using csr::CsrRows;
 using csr::rows_of;
 
 // The nodes of a tile. Their rows and those around them are put in order in a block's scratch, by direction; then a
@@ -22,7 +22,7 @@ template <bool NINE> struct ReadKernel {
   // a warp has nodes of one line
   static constexpr int columns = 62, lines = NINE ? 6 : 14, width = columns + 2, nodes = width * (lines + 2);
   static constexpr int entries = NINE ? 5 : 1; // read at a time
-  Rows          A;
+  CsrRows              A;
   StencilView<double>  s;
   unsigned char       *flag;
   bool                 raise;
@@ -215,14 +215,14 @@ HD inline void rim_node(int nx, int ny, int i, int &x, int &y)
   if (i < lines * nx) x = i % nx, y = i / nx * (ny - 1);
   else i -= lines * nx, x = i % ends * (nx - 1), y = 1 + i / ends;
 }
-int rim_nodes(const Rows &A)
+int rim_nodes(const CsrRows &A)
 {
   return (A.ny > 1 ? 2 : 1) * A.nx + (A.ny > 2 ? (A.nx > 1 ? 2 : 1) * (A.ny - 2) : 0);
 }
 
 // Halves of couplings that are stored at another process's node.
 struct HalfKernel {
-  Rows         A;
+  CsrRows             A;
   StencilView<double> s;
   HD void             operator()(int i) const
   {
@@ -244,7 +244,7 @@ struct Largest {
 };
 // The mean of a coupling with another process against this one's entry.
 struct DifferenceKernel {
-  Rows         A;
+  CsrRows             A;
   StencilView<double> s;
   int                 n;
   HD void             operator()(int i, int j, Largest &largest) const
@@ -328,7 +328,7 @@ double CsrReader::join() const
     return CsrLines(*this).asymmetry_outside();
   }
   if (grid.processes() == 1) return 0; // the kernels have gone around the grid
-  const Rows rows = rows_of(grid, A);
+  const CsrRows rows = rows_of(grid, A);
   const int         n    = A.oi && rows.nx > 0 && rows.ny > 0 ? rim_nodes(rows) : 0;
   for_each(exec, n, HalfKernel{rows, s.view()});
   fold();

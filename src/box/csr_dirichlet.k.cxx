@@ -6,7 +6,7 @@ namespace tessera {
 
 namespace {
 
-using csr::Rows;
+using csr::CsrRows;
 using csr::rows_of;
 
 constexpr int piece = 32; // nodes of a line that are counted together
@@ -22,7 +22,7 @@ struct Count {
 // Dirichlet rows and couplings of a piece: counted, then listed from the numbers that the scan left. The flags are
 // read, and few rows of the matrix.
 template <bool list> struct PieceKernel {
-  Rows          A;
+  CsrRows              A;
   const unsigned char *flag;
   Count               *count; // of each piece; list: of all pieces before it
   ptrdiff_t            pieces;

@@ -40,7 +40,7 @@ private:
   void      take_dirichlet_couplings(int y);
   void      raise_row_sums();
 
-  const csr::Rows            rows_;
+  const csr::CsrRows         rows_;
   const Grid                &grid_;
   Halo                      &halo_;
   Stencil                   &s_;

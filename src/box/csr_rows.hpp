@@ -4,7 +4,7 @@
 
 namespace tessera::csr {
 
-struct Rows {
+struct CsrRows {
   Csr         A;
   int         nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
   // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
@@ -62,7 +62,7 @@ struct Rows {
   }
 };
 
-inline Rows rows_of(const Grid &grid, const Csr &A)
+inline CsrRows rows_of(const Grid &grid, const Csr &A)
 {
   const Box own = grid.owned();
   const int nx = own.x1 - own.x0, ny = own.y1 - own.y0;

@@ -446,7 +446,7 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   product.coarse = coarse.view();
   with_stride(A.C.sx, [&](auto stride) {
     constexpr int S = decltype(stride)::value;
-    if (!product.on_device || !halo.empty() || cut_x || cut_y) product.by_rows<S>();
+    if (!device::built || !product.on_device || !halo.empty() || cut_x || cut_y) product.by_rows<S>();
     else if (A.nine) product.by_couplings<S, 1>(single, made);
     else product.by_couplings<S, 0>(single, made);
   });

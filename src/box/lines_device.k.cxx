@@ -108,6 +108,7 @@ template <class T> void LineSolver<T>::factor_parts(const StencilView<double> &A
   size(chain_, chain * count_ + 1);
   if (!x) size(fill_, layout_.elements(4));
   if (x && !fits<T>(parts)) size(work_, line_values(parts) * ((count_ + 1) / 2));
+  if (!device::built) return; // nobody calls it
   for (int parity = 0; parity < 2; ++parity)
     for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
       constexpr int  P = decltype(p)::value, S = decltype(stride)::value;
@@ -133,6 +134,7 @@ void LineSolver<T>::solve_parts(const StencilView<C> &A, int parity, const View<
 {
   const Parts  parts = cut(interior_, direction_, left_neighbour_, separator_, elimination_ == Elimination::rings);
   const size_t whole = (size_t)(parts.separators + 1) << parts.shift, chain = (size_t)3 * parts.separators + 2;
+  if (!device::built) return; // nobody calls it
   for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
     constexpr int  P = decltype(p)::value, S = decltype(stride)::value;
     const Span     lines = lines_of(interior_, direction_, P);

@@ -29,12 +29,14 @@ HD constexpr int forward(int m, int d)
 template <int M> HD constexpr int forward(int d) { return forward(M, d); }
 
 // f(the numbers from I to End - 1), as constants.
+template <int I, class F, int... K>
+__attribute__((always_inline)) HD inline void unroll3(const F &f, std::integer_sequence<int, K...>)
+{
+  (f(std::integral_constant<int, I + K>()), ...);
+}
 template <int I, int End, class F> __attribute__((always_inline)) HD inline void unroll3(const F &f)
 {
-  if constexpr (I < End) {
-    f(std::integral_constant<int, I>());
-    unroll3<I + 1, End>(f);
-  }
+  unroll3<I>(f, std::make_integer_sequence<int, End - I>());
 }
 
 // F: star_forward or box_forward.

@@ -5,21 +5,15 @@
 #include "exec/each.hpp"
 #include "exec/sets.hpp"
 #include "exec/sort.hpp"
+#include "exec/unset.hpp"
 
 namespace tessera {
 
 namespace {
 
 // A chain of pairs each of which waits for the one before it takes as many rounds as it has pairs.
-constexpr int most_rounds = 100;
+constexpr int max_rounds = 100;
 constexpr int strength_bits = 15;
-
-template <class T> Buffer<T> unset(const Exec &exec, int n)
-{
-  Buffer<T> b;
-  b.resize_unset(Extent{(size_t)n, exec.space});
-  return b;
-}
 
 // Keys by which pairs are in order: by the lesser item and the other one, of `bits` bits each; the strongest one first.
 struct ItemsKey {
@@ -82,17 +76,18 @@ bool join_by_rounds(const Exec &exec, const Buffer<Key> &key, int bits, int n, i
                     Buffer<int> &size)
 {
   const int             pairs = (int)key.size();
-  Buffer<int>           left = unset<int>(exec, pairs), root = unset<int>(exec, 2 * pairs), first = unset<int>(exec, n);
-  Buffer<unsigned char> flag = unset<unsigned char>(exec, pairs);
+  Buffer<int>           left = make_unset<int>(exec, (size_t)pairs), root = make_unset<int>(exec, 2 * (size_t)pairs),
+                        first = make_unset<int>(exec, (size_t)n);
+  Buffer<unsigned char> flag = make_unset<unsigned char>(exec, (size_t)pairs);
   for_each(exec, pairs, Enumerate{left.data()});
-  for (int round = 0, count = pairs; count && round < most_rounds; ++round) {
+  for (int round = 0, count = pairs; count && round < max_rounds; ++round) {
     first.zero();
     for_each(exec, count, Offer{key.data(), left.data(), bits, pairs, max_size, parent.data(), size.data(),
                                 root.data(), first.data(), flag.data()});
     for_each(exec, count, JoinFirst{left.data(), root.data(), pairs, first.data(), parent.data(), size.data(),
                                     flag.data()});
     const Flagged flagged(exec, count, flag);
-    Buffer<int>   next = unset<int>(exec, flagged.count);
+    Buffer<int>   next = make_unset<int>(exec, (size_t)flagged.count);
     for_each(exec, flagged.count, GatherValues<int>{flagged.place.data(), left.data(), next.data()});
     left  = std::move(next);
     count = flagged.count;
@@ -127,20 +122,20 @@ struct RootOf {
 
 Clusters list_clusters(const Exec &exec, int n, int bits, Buffer<int> &parent, const Buffer<int> &size)
 {
-  Buffer<unsigned char> flag = unset<unsigned char>(exec, n);
+  Buffer<unsigned char> flag = make_unset<unsigned char>(exec, (size_t)n);
   for_each(exec, n, TogetherWithOthers{parent.data(), size.data(), flag.data()});
   const Flagged together(exec, n, flag);
   const int     members = together.count;
-  Buffer<Key>   root    = unset<Key>(exec, members);
+  Buffer<Key>   root    = make_unset<Key>(exec, (size_t)members);
   Buffer<int>   order;
   Clusters      clusters;
   for_each(exec, members, RootOf{together.place.data(), parent.data(), root.data()});
   sort_keys(exec, members, bits, root, order);
-  clusters.member = unset<int>(exec, members);
+  clusters.member = make_unset<int>(exec, (size_t)members);
   for_each(exec, members, GatherValues<int>{order.data(), together.place.data(), clusters.member.data()});
   for_each(exec, members, FirstOfRun<Key>{root.data(), flag.data()});
   const Flagged first(exec, members, flag);
-  clusters.begin = unset<int>(exec, first.count + 1);
+  clusters.begin = make_unset<int>(exec, (size_t)(first.count + 1));
   for_each(exec, first.count, CopyValues<int>{first.place.data(), clusters.begin.data()});
   for_each(exec, 1, SetValues<int>{clusters.begin.data() + first.count, members});
   return clusters;
@@ -152,8 +147,8 @@ Clusters join_strongest(const Exec &exec, const WeightedPairs &pairs, int n, int
 {
   const int   count = (int)pairs.a.size();
   int         bits  = 1;
-  Buffer<int> order, parent = unset<int>(exec, n), size = unset<int>(exec, n);
-  Buffer<Key> items = unset<Key>(exec, count), key = unset<Key>(exec, count);
+  Buffer<int> order, parent = make_unset<int>(exec, (size_t)n), size = make_unset<int>(exec, (size_t)n);
+  Buffer<Key> items = make_unset<Key>(exec, (size_t)count), key = make_unset<Key>(exec, (size_t)count);
   while (bits < 31 && n > 1 << bits) ++bits;
   for_each(exec, count, ItemsKey{pairs.a.data(), pairs.b.data(), bits, items.data()});
   sort_keys(exec, count, 2 * bits, items, order);

@@ -186,8 +186,9 @@ template <class Kernel> void for_each_on_device(const Exec &exec, int n, const K
 
 template <class Kernel> void for_each(const Exec &exec, int n, const Kernel &kernel)
 {
-  if (exec.on_device()) for_each_on_device(exec, n, kernel);
-  else for_each_on_host(exec, n, kernel);
+  if constexpr (device::built)
+    if (exec.on_device()) return for_each_on_device(exec, n, kernel);
+  for_each_on_host(exec, n, kernel);
 }
 
 // to = the numbers of the nodes in the list, `width` of each; for width times as many p.

@@ -133,9 +133,9 @@ template <class T> void Exchange::pass_directly(T *v, int width, bool back)
     sent.begin[k + 1] = sent.begin[k] + (back ? peers_[k].receives : peers_[k].sends);
     got.begin[k + 1]  = got.begin[k] + (back ? peers_[k].sends : peers_[k].receives);
   }
-  const int most = (int)(direct_node_ / sizeof(T));
-  for (int first = 0; first < width; first += most) {
-    const Some some{width, first, std::min(width - first, most)};
+  const int at_once = (int)(direct_node_ / sizeof(T));
+  for (int first = 0; first < width; first += at_once) {
+    const Some some{width, first, std::min(width - first, at_once)};
     for_each_on_device(exec_, (int)from.size() * some.n, Post<T>{direct_.slots(), sent, from.data(), v, some});
     direct_.meet();
     if (!back)

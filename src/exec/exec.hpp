@@ -258,24 +258,34 @@ __global__ void add_parts(const double *parts, int n, double *sum, bool add);
 } // namespace device
 #endif
 
-// body(j) for all j of [lo, hi) on the host. A thread alone makes no parallel region: one of OpenMP's costs half a
+// body(j) for all j of [lo, hi). A function of its own, for one thread and for many, so that loops are compiled once.
+template <class Body> __attribute__((noinline)) void run_range(int lo, int hi, const Body &body)
+{
+  const Body own = body; // a private copy: its members stay in registers
+  for (int j = lo; j < hi; ++j) own(j);
+}
+
+// The same on the threads of the host. A thread alone makes no parallel region: one of OpenMP's costs half a
 // microsecond, a system call, as long as a row of a thousand nodes takes.
 template <class Body> void for_range(const Exec &exec, int lo, int hi, const Body &body)
 {
-  if (exec.threads > 1) {
-#pragma omp parallel for schedule(static) num_threads(exec.threads)
-    for (int j = lo; j < hi; ++j) body(j);
-  } else
-    for (int j = lo; j < hi; ++j) body(j);
+  const int threads = exec.threads;
+  if (threads <= 1 || hi <= lo) return run_range(lo, hi, body);
+  const int each = (hi - lo) / threads, more = (hi - lo) % threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int t = 0; t < threads; ++t) {
+    const int first = lo + each * t + (t < more ? t : more);
+    run_range(first, first + each + (t < more), body);
+  }
 }
 
 // The halves of forall(), for kernels that only one of the spaces runs: they are not compiled for the other.
 template <class Kernel> void forall_on_host(const Exec &exec, const Box &box, const Kernel &kernel)
 {
-  for_range(exec, box.y0, box.y1, [&](int j) {
+  for_range(exec, box.y0, box.y1, [kernel, x0 = box.x0, x1 = box.x1](int j) {
     const Kernel k = kernel; // a private copy: its members stay in registers
 #pragma GCC ivdep
-    for (int i = box.x0; i < box.x1; ++i) k(i, j);
+    for (int i = x0; i < x1; ++i) k(i, j);
   });
 }
 template <class Kernel> void forall_on_device(const Exec &exec, const Box &box, const Kernel &kernel)
@@ -296,8 +306,9 @@ template <class Kernel> void forall_on_device(const Exec &exec, const Box &box, 
 template <class Kernel> void forall(const Exec &exec, const Box &box, const Kernel &kernel)
 {
   if (box.empty()) return;
-  if (exec.on_device()) forall_on_device(exec, box, kernel);
-  else forall_on_host(exec, box, kernel);
+  if constexpr (device::built)
+    if (exec.on_device()) return forall_on_device(exec, box, kernel);
+  forall_on_host(exec, box, kernel);
 }
 
 // A kernel and its box.
@@ -341,7 +352,8 @@ template <class... Kernel> void forall_parts_on_device(const Exec &exec, const P
 }
 template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel> &...parts)
 {
-  if (exec.on_device()) return forall_parts_on_device(exec, parts...);
+  if constexpr (device::built)
+    if (exec.on_device()) return forall_parts_on_device(exec, parts...);
   (forall_on_host(exec, parts.box, parts.kernel), ...);
 }
 
@@ -350,6 +362,7 @@ template <class Row, class... Kernel>
 void forall_rows_or_parts(const Exec &exec, int y0, int y1, const Row &row, const Part<Kernel> &...parts)
 {
   if (!exec.on_device()) for_range(exec, y0, y1, row);
+  else if constexpr (!device::built) return;
   else if constexpr (sizeof...(Kernel) == 1) (forall_on_device(exec, parts.box, parts.kernel), ...);
   else forall_parts_on_device(exec, parts...);
 }
@@ -365,12 +378,12 @@ void forall_sum_on_host(const Exec &exec, const Box &box, const Kernel &kernel, 
     static thread_local std::vector<double> rows;
     rows.resize((size_t)(box.y1 - box.y0));
     double *row = rows.data();
-    for_range(exec, box.y0, box.y1, [&](int j) {
+    for_range(exec, box.y0, box.y1, [kernel, row, y0 = box.y0, x0 = box.x0, x1 = box.x1](int j) {
       const Kernel k = kernel;
       double       r = 0;
 #pragma omp simd reduction(+ : r)
-      for (int i = box.x0; i < box.x1; ++i) r += k(i, j);
-      row[j - box.y0] = r;
+      for (int i = x0; i < x1; ++i) r += k(i, j);
+      row[j - y0] = r;
     });
     for (int j = 0; j < box.y1 - box.y0; ++j) s += row[j];
   }
@@ -401,8 +414,9 @@ void forall_sum_on_device(const Exec &exec, const Box &box, const Kernel &kernel
 template <class OnHost, class OnDevice>
 void forall_sum(const Exec &exec, const Part<OnHost> &here, const Part<OnDevice> &there, double *sum, bool add)
 {
-  if (exec.on_device()) forall_sum_on_device(exec, there.box, there.kernel, sum, add);
-  else forall_sum_on_host(exec, here.box, here.kernel, sum, add);
+  if constexpr (device::built)
+    if (exec.on_device()) return forall_sum_on_device(exec, there.box, there.kernel, sum, add);
+  forall_sum_on_host(exec, here.box, here.kernel, sum, add);
 }
 template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
 {

@@ -10,8 +10,9 @@ namespace tessera {
 template <class Kernel, class Group>
 void for_each_or_group(const Exec &exec, int n, const Kernel &kernel, int groups, const Group &group)
 {
-  if (exec.on_device()) for_each_on_device(exec, n, kernel);
-  else for_each_on_host(exec, groups, group);
+  if constexpr (device::built)
+    if (exec.on_device()) return for_each_on_device(exec, n, kernel);
+  for_each_on_host(exec, groups, group);
 }
 
 // The same for sums, of kernel(p) or of group(q): *sum lies where they run.
@@ -22,8 +23,8 @@ template <class Group> struct GroupSum {
 template <class Kernel, class Group>
 void sum_each_or_group(const Exec &exec, int n, const Kernel &kernel, int groups, const Group &group, double *sum)
 {
-  if (exec.on_device()) sum_each(exec, n, kernel, sum);
-  else forall_sum(exec, Box{0, 1, 0, groups}, GroupSum<Group>{group}, sum, false);
+  forall_sum(exec, part(Box{0, 1, 0, groups}, GroupSum<Group>{group}), part(list_box(n), ListSum<Kernel>{kernel, n}),
+             sum, false);
 }
 
 #endif

@@ -2,8 +2,8 @@
 // its root.
 #pragma once
 #include "exec/exec.hpp"
+#include "exec/gather.hpp"
 #include <algorithm>
-#include <mpi.h>
 #include <numeric>
 #include <vector>
 
@@ -72,17 +72,10 @@ HD inline void unite(int *parent, int i, int j)
 }
 
 // The root of each number 0 ... total, where the pairs of all processes join sets. Collective.
-inline std::vector<int> join_pairs(MPI_Comm comm, int total, std::vector<int> pairs)
+inline std::vector<int> join_pairs(MPI_Comm comm, int total, const std::vector<int> &pairs)
 {
-  int       processes = 1;
-  const int mine      = (int)pairs.size();
-  MPI_Comm_size(comm, &processes);
-  std::vector<int> sizes((size_t)processes), starts((size_t)processes, 0);
-  MPI_Allgather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm);
-  for (size_t r = 1; r < sizes.size(); ++r) starts[r] = starts[r - 1] + sizes[r - 1];
-  std::vector<int> all((size_t)(starts.back() + sizes.back()) + 1);
-  MPI_Allgatherv(pairs.data(), mine, MPI_INT, all.data(), sizes.data(), starts.data(), MPI_INT, comm);
-  Sets sets((size_t)total + 1);
+  const std::vector<int> all = gather_from_all(comm, pairs).all;
+  Sets                   sets((size_t)total + 1);
   for (size_t i = 0; i + 1 < all.size(); i += 2) sets.join(all[i], all[i + 1]);
   for (int i = 0; i <= total; ++i) sets.parent[(size_t)i] = sets.root(i);
   return sets.parent;

@@ -65,9 +65,8 @@ template <class V, class Kernel> void forall_of(const Exec &exec, const Box &box
 {
   if constexpr (width_of<V> == 1) forall(exec, box, kernel);
   else
-    for_range(exec, box.y0, box.y1, [&](int j) {
-      const Kernel k = kernel;
-      for (int i = box.x0; i < box.x1; ++i) k(i, j);
+    for_range(exec, box.y0, box.y1, [kernel, x0 = box.x0, x1 = box.x1](int j) {
+      for (int i = x0; i < x1; ++i) kernel(i, j);
     });
 }
 template <class V, class... Kernel> void forall_parts_of(const Exec &exec, const Part<Kernel> &...parts)

@@ -212,11 +212,12 @@ template <int N, class R, class Kernel, class Row>
 void join_rows_or_tiles(const Exec &exec, const Box &box, int columns, int rows, const Kernel &kernel, const Row &row,
                         R *result, bool go_on)
 {
-  if (exec.on_device()) {
-    device::zero(result, N * sizeof(R)); // which is R{}
-    if (!box.empty()) forall_tiles(exec, box, columns, rows, 0, kernel, result);
-    return;
-  }
+  if constexpr (device::built)
+    if (exec.on_device()) {
+      device::zero(result, N * sizeof(R)); // which is R{}
+      if (!box.empty()) forall_tiles(exec, box, columns, rows, 0, kernel, result);
+      return;
+    }
   std::vector<R> sums(box.empty() ? 0 : (size_t)N * (size_t)(box.y1 - box.y0));
   for_range(exec, box.y0, box.y1, [&](int j) {
     R own[N];

@@ -3,6 +3,7 @@
 #include "petsc/compat.h"
 #include "tessera.h"
 #include <cstring>
+#include <initializer_list>
 #include <petsc/private/pcimpl.h>
 
 namespace tessera {
@@ -17,6 +18,20 @@ inline bool StandsRounding(const char *type)
        {KSPCG, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPSTCG, KSPNASH, KSPRRB})
     if (type && !std::strcmp(type, stands)) return true;
   return false;
+}
+
+// What applies pc relies on a linear preconditioner, and pc has chosen single precision: its setup counts as not made.
+// option: what would have asked for double precision at once.
+inline PetscErrorCode RequestDouble(PC pc, const char *who, const char *option, PetscBool *current)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscInfo(pc,
+                      "%s may rely on a preconditioner that is linear to the last digits: it is made again in double "
+                      "precision (%s double does so at once)\n",
+                      who, option));
+  *current        = PETSC_FALSE;
+  pc->setupcalled = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // linear := true if -ksp_type gives another method, as the solver around pc is not known before its first solve.

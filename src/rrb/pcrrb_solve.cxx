@@ -24,7 +24,7 @@ PetscReal tessera::DoubtfulIterations(const PC_RRB *r, PetscReal reduction)
 
 // Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG
 // loses its orthogonality.
-static PetscErrorCode LookAtKSP(PC pc, KSP ksp)
+static PetscErrorCode CheckKSP(PC pc, KSP ksp)
 {
   PC_RRB          *r = (PC_RRB *)pc->data;
   PetscBool        flexible, symmetric;
@@ -38,14 +38,8 @@ static PetscErrorCode LookAtKSP(PC pc, KSP ksp)
   PetscCall(KSPGetType(ksp, &type));
   if (!r->linear && !tessera::StandsRounding(type)) {
     r->linear = PETSC_TRUE;
-    if (r->current && r->options.precision == TESSERA_PRECISION_AUTO && r->plan.params.single) {
-      PetscCall(PetscInfo(pc,
-                          "KSP %s may rely on a preconditioner that is linear to the last digits: it is made again in "
-                          "double precision (-pc_rrb_precision double does so at once)\n",
-                          type));
-      r->current      = PETSC_FALSE;
-      pc->setupcalled = PETSC_FALSE;
-    }
+    if (r->current && r->options.precision == TESSERA_PRECISION_AUTO && r->plan.params.single)
+      PetscCall(tessera::RequestDouble(pc, type, "-pc_rrb_precision", &r->current));
   }
   if (pc->setupcalled && r->current && !r->failed && r->solves.needed > 0) {
     bool                 another;
@@ -90,7 +84,7 @@ static PetscErrorCode LookAtKSP(PC pc, KSP ksp)
 static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
 {
   const PC_RRB *data = (const PC_RRB *)pc->data;
-  const int     most_steps = 8;
+  const int     max_steps = 8;
   PetscBool     conjugate;
   PetscReal     norm, limit;
   Vec           r, z;
@@ -106,7 +100,7 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
   PetscCall(VecDuplicate(b, &z));
   PetscCall(VecNorm(b, NORM_2, &limit));
   if (ksp->guess_zero) PetscCall(VecSet(x, 0));
-  for (int k = 0; k < most_steps; ++k) { // where couplings are large one step leaves large residuals beside
+  for (int k = 0; k < max_steps; ++k) { // where couplings are large one step leaves large residuals beside
     PetscCall(MatMult(pc->mat, x, r));
     PetscCall(VecAYPX(r, -1, b));
     PetscCall(VecNorm(r, NORM_2, &norm));
@@ -123,7 +117,7 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
 PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec b, Vec x)
 {
   PetscFunctionBegin;
-  PetscCall(LookAtKSP(pc, ksp));
+  PetscCall(CheckKSP(pc, ksp));
   PetscCall(SolveDirichletRows(pc, ksp, b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

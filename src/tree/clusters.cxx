@@ -1,8 +1,8 @@
 #include "tree/clusters.hpp"
 #include "exec/clusters.hpp"
+#include "exec/gather.hpp"
 #include "tree/blocks.hpp"
 #include <algorithm>
-#include <numeric>
 
 namespace tessera::tree {
 
@@ -25,24 +25,6 @@ NamedBlocks join_named(const std::vector<NamedCoupling> &list, int max_size)
   blocks.begin.assign(of.begin.data(), of.begin.data() + of.begin.size());
   for (size_t k = 0; k < of.member.size(); ++k) blocks.member.push_back(all[(size_t)of.member.data()[k]].name);
   return blocks;
-}
-
-// The lists of all processes, one after the other.
-static std::vector<NamedCoupling> gathered(MPI_Comm comm, const std::vector<NamedCoupling> &couplings)
-{
-  int          size;
-  const int    count = (int)couplings.size();
-  MPI_Datatype coupling;
-  MPI_Comm_size(comm, &size);
-  MPI_Type_contiguous((int)sizeof(NamedCoupling), MPI_BYTE, &coupling);
-  MPI_Type_commit(&coupling);
-  std::vector<int> counts((size_t)size), begins((size_t)size + 1);
-  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
-  std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
-  std::vector<NamedCoupling> all((size_t)begins.back());
-  MPI_Allgatherv(couplings.data(), count, coupling, all.data(), counts.data(), begins.data(), coupling, comm);
-  MPI_Type_free(&coupling);
-  return all;
 }
 
 // next: of each process, how many of its unknowns others need
@@ -79,7 +61,7 @@ void SharedBlocks::join(MPI_Comm comm, const std::vector<NamedCoupling> &couplin
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   std::vector<int>  next((size_t)size);
-  const NamedBlocks blocks = join_named(gathered(comm, couplings), max_in_strong_block);
+  const NamedBlocks blocks = join_named(gather_from_all(comm, couplings).all, max_in_strong_block);
   for (size_t k = 0; k + 1 < blocks.begin.size(); ++k)
     add(blocks.member.data() + blocks.begin[k], blocks.begin[k + 1] - blocks.begin[k], rank, columns, next);
 }

@@ -196,7 +196,7 @@ struct Squares {
 // What stands in those places.
 Buffer<int> gathered(const Exec &exec, const Buffer<int> &places, const Buffer<int> &from)
 {
-  Buffer<int> to = tree::make_unset<int>(exec, places.size());
+  Buffer<int> to = make_unset<int>(exec, places.size());
   for_each(exec, (int)places.size(), GatherValues<int>{places.data(), from.data(), to.data()});
   return to;
 }

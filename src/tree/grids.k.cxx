@@ -165,7 +165,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, leaf);
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   sizes.found = n;
-  if (n >= sizes.most || n < sizes.least) {
+  if (n >= sizes.limit || n < sizes.least) {
     parts_ = parts;
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();

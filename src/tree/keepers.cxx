@@ -67,17 +67,17 @@ void move_to_leaves(const Exec &exec, MPI_Comm comm, int dim, int capacity, int 
 struct EndsOfKeepers {
   std::vector<int> count;
   std::vector<Key> first, last;
-  EndsOfKeepers(MPI_Comm comm, int size, int most, const Buffer<Key> &own) :
-    count((size_t)size), first((size_t)(size * most)), last(first.size())
+  EndsOfKeepers(MPI_Comm comm, int size, int limit, const Buffer<Key> &own) :
+    count((size_t)size), first((size_t)(size * limit)), last(first.size())
   {
-    const size_t     some = std::min(own.size(), (size_t)most);
+    const size_t     some = std::min(own.size(), (size_t)limit);
     const int        n = (int)some;
     std::vector<Key> low = listed(own, 0, some), high = listed(own, own.size() - some, some);
-    low.resize((size_t)most);
-    high.resize((size_t)most);
+    low.resize((size_t)limit);
+    high.resize((size_t)limit);
     MPI_Allgather(&n, 1, MPI_INT, count.data(), 1, MPI_INT, comm);
-    MPI_Allgather(low.data(), most, MPI_UNSIGNED_LONG_LONG, first.data(), most, MPI_UNSIGNED_LONG_LONG, comm);
-    MPI_Allgather(high.data(), most, MPI_UNSIGNED_LONG_LONG, last.data(), most, MPI_UNSIGNED_LONG_LONG, comm);
+    MPI_Allgather(low.data(), limit, MPI_UNSIGNED_LONG_LONG, first.data(), limit, MPI_UNSIGNED_LONG_LONG, comm);
+    MPI_Allgather(high.data(), limit, MPI_UNSIGNED_LONG_LONG, last.data(), limit, MPI_UNSIGNED_LONG_LONG, comm);
   }
 };
 
@@ -91,7 +91,7 @@ int Keepers::of(Key key) const
 int Keepers::of_first(Key key, Key length) const
 {
   for (int r = of(key); r < size && begin[(size_t)r] < key + length; ++r)
-    if (!empty(r) && most[(size_t)r] >= key) return least[(size_t)r] < key + length ? r : -1;
+    if (!empty(r) && greatest[(size_t)r] >= key) return least[(size_t)r] < key + length ? r : -1;
   return -1;
 }
 
@@ -129,11 +129,11 @@ KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capac
   const int           width = std::max(capacity, 1);
   const EndsOfKeepers ends(comm, keepers.size, width, merged);
   keepers.least.assign((size_t)keepers.size, 1);
-  keepers.most.assign((size_t)keepers.size, 0);
+  keepers.greatest.assign((size_t)keepers.size, 0);
   for (size_t r = 0; r < ends.count.size(); ++r)
     if (ends.count[r]) {
       keepers.least[r] = ends.first[r * (size_t)width];
-      keepers.most[r]  = ends.last[r * (size_t)width + (size_t)ends.count[r] - 1];
+      keepers.greatest[r]  = ends.last[r * (size_t)width + (size_t)ends.count[r] - 1];
     }
   std::vector<Key> before, behind;
   for (int r = keepers.rank - 1; r >= 0; --r)
@@ -164,7 +164,7 @@ std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keeper
     for (int l = 0; before >= 0 && l <= depth(dim); ++l) {
       const int shift = dim * (depth(dim) - l);
       const Key start = keepers.least[(size_t)r] >> shift;
-      if (start != keepers.most[(size_t)before] >> shift) break;
+      if (start != keepers.greatest[(size_t)before] >> shift) break;
       cells.insert({l, start << shift, 0});
     }
     before = r;

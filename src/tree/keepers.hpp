@@ -20,9 +20,9 @@ struct Keepers {
   MPI_Comm         comm = MPI_COMM_SELF;
   int              size = 1, rank = 0;
   std::vector<Key> begin;       // keeper r has the keys from begin[r] on
-  std::vector<Key> least, most; // of its nodes; least > most: it has none
+  std::vector<Key> least, greatest; // of its nodes; least > greatest: it has none
   int  of(Key key) const;
-  bool empty(int r) const { return least[(size_t)r] > most[(size_t)r]; }
+  bool empty(int r) const { return least[(size_t)r] > greatest[(size_t)r]; }
   Key  end() const { return rank + 1 < size ? begin[(size_t)rank + 1] : ~(Key)0; } // of own keys
   // The first keeper of a node whose key is in [key, key + length), as far as its ends tell; -1: there is none.
   int  of_first(Key key, Key length) const;

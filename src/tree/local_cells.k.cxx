@@ -1,9 +1,9 @@
 #include "tree/local_cells.hpp"
 #include "tree/dispatch.hpp"
 #include "tree/pairs.hpp"
+#include "exec/gather.hpp"
 #include "exec/requests.hpp"
 #include <algorithm>
-#include <numeric>
 
 namespace tessera::tree {
 
@@ -292,20 +292,12 @@ Cells kept_cells(const Exec &exec, const Tree &tree, int k, const Keepers &keepe
 Cells gathered_cells(const Exec &exec, const Tree &tree, int k, const Keepers &keepers)
 {
   return std::move(make_cells(exec, tree, k, 1, [&](Cells &c) {
-    const std::vector<Key>         start = listed(c.start);
-    const std::vector<signed char> level = listed(c.level);
-    std::vector<int>               counts((size_t)keepers.size), first((size_t)keepers.size + 1);
-    MPI_Allgather(&c.n, 1, MPI_INT, counts.data(), 1, MPI_INT, keepers.comm);
-    std::partial_sum(counts.begin(), counts.end(), first.begin() + 1);
-    std::vector<Key>         starts((size_t)first.back()); // in order, as the keepers are
-    std::vector<signed char> levels((size_t)first.back());
-    MPI_Allgatherv(start.data(), c.n, MPI_UNSIGNED_LONG_LONG, starts.data(), counts.data(), first.data(),
-                   MPI_UNSIGNED_LONG_LONG, keepers.comm);
-    MPI_Allgatherv(level.data(), c.n, MPI_SIGNED_CHAR, levels.data(), counts.data(), first.data(), MPI_SIGNED_CHAR,
-                   keepers.comm);
-    c.n     = first.back();
-    c.start = copy_to(exec.space, starts);
-    c.level = copy_to(exec.space, levels);
+    // in order, as the keepers are
+    const Gathered<Key>         start = gather_from_all(keepers.comm, listed(c.start).data(), c.n);
+    const Gathered<signed char> level = gather_from_all(keepers.comm, listed(c.level).data(), c.n);
+    c.n     = start.begin.back();
+    c.start = copy_to(exec.space, start.all);
+    c.level = copy_to(exec.space, level.all);
   }).front());
 }
 

@@ -18,11 +18,11 @@ static int null_space(const Params &params, bool singular)
 }
 
 // Of a grid between the mesh and the last one
-template <class T> static size_t most_values(const std::vector<Level<T>> &levels)
+template <class T> static size_t max_values(const std::vector<Level<T>> &levels)
 {
-  size_t most = 0;
-  for (size_t l = 1; l + 1 < levels.size(); ++l) most = std::max(most, levels[l].a.size());
-  return most;
+  size_t largest = 0;
+  for (size_t l = 1; l + 1 < levels.size(); ++l) largest = std::max(largest, levels[l].a.size());
+  return largest;
 }
 
 template <class T>
@@ -35,8 +35,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   ++setups_;
   convective_ = false;
   prepare_statistics();
-  if (const size_t most = most_values(levels_); strategy_->keeps_work && !sweeps() && old_.size() < most)
-    old_ = make_unset<T>(most);
+  if (const size_t largest = max_values(levels_); strategy_->keeps_work && !sweeps() && old_.size() < largest)
+    old_ = make_unset<T>(largest);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (l == 1) skew = asymmetric(level);

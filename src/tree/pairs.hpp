@@ -2,16 +2,10 @@
 #pragma once
 #include "tree/keepers.hpp"
 #include "exec/each.hpp"
+#include "exec/unset.hpp"
 #include <vector>
 
 namespace tessera::tree {
-
-template <class V> Buffer<V> make_unset(const Exec &exec, size_t n)
-{
-  Buffer<V> b;
-  b.resize_unset(Extent{n, exec.space});
-  return b;
-}
 
 // The first n items of a list remain; and others come behind them.
 template <class V> void keep_first(const Exec &exec, size_t n, Buffer<V> &list)

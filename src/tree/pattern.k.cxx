@@ -7,9 +7,9 @@
 #include "tree/setup.hpp"
 #include "tree/pattern_kernels.hpp"
 #include "exec/each.hpp"
+#include "exec/gather.hpp"
 #include "exec/pack.hpp"
 #include <algorithm>
-#include <numeric>
 
 namespace tessera::tree {
 
@@ -243,21 +243,15 @@ void GalerkinSetup<T>::remap(Level<T> &fine, const int *begin, int rows, const i
 // columns in ascending order.
 template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine, Level<T> &coarse)
 {
-  int size, bits = 1;
-  MPI_Comm_size(comm_, &size);
+  int       bits = 1;
   const int n = coarse.n, own = (int)coarse.j.size();
   while ((Key)n * (Key)n >> bits) ++bits;
   Buffer<Key> name = make_unset<Key>((size_t)own);
   for_each(exec_, n, NameEntries{coarse.i.data(), coarse.j.data(), (Key)n, name.data()});
-  const Buffer<Key> here = on_host(name);
-  std::vector<int>  numbers((size_t)size), begins((size_t)size + 1);
-  MPI_Allgather(&own, 1, MPI_INT, numbers.data(), 1, MPI_INT, comm_);
-  std::partial_sum(numbers.begin(), numbers.end(), begins.begin() + 1);
-  const int   all = begins.back();
-  Buffer<Key> everyone((size_t)all), sorted = make_unset<Key>((size_t)all), merged;
-  MPI_Allgatherv(here.data(), own, MPI_UNSIGNED_LONG_LONG, everyone.data(), numbers.data(), begins.data(),
-                 MPI_UNSIGNED_LONG_LONG, comm_);
-  copy(everyone, sorted);
+  const Gathered<Key> everyone = gather_from_all(comm_, on_host(name).data(), own);
+  const int           all = everyone.begin.back();
+  Buffer<Key>         sorted = make_unset<Key>((size_t)all), merged;
+  copy(everyone.all.data(), Space::host, sorted.data(), sorted.space(), sorted.size());
   Buffer<int>           order, place;
   Buffer<unsigned char> first = make_unset<unsigned char>((size_t)all);
   sort_keys(exec_, all, bits, sorted, order);

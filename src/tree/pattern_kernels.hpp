@@ -160,7 +160,7 @@ struct Taken {
 };
 
 // Runs f(room), which says whether there was room, with a table of the block, and where that is too small with larger
-// ones, at last for twice most() numbers: this bound is far from what most lists have.
+// ones, at last for twice bound() numbers: this bound is far from what most lists have.
 template <class Block, class Bound, class F>
 HD void with_table(Block &block, int size, const Taken &taken, const Bound &bound, const F &f)
 {

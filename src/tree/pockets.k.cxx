@@ -4,6 +4,7 @@
 #include "tree/hierarchy.hpp"
 #include "tree/pairs.hpp"
 #include "exec/each.hpp"
+#include "exec/gather.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <map>
@@ -42,18 +43,6 @@ struct MarkPockets {
   }
 };
 
-std::vector<double> gather_from_all(MPI_Comm comm, const std::vector<double> &mine)
-{
-  int processes = 1, count = (int)mine.size();
-  MPI_Comm_size(comm, &processes);
-  std::vector<int> counts((size_t)processes), first((size_t)processes + 1, 0);
-  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
-  for (size_t r = 0; r < counts.size(); ++r) first[r + 1] = first[r] + counts[r];
-  std::vector<double> all((size_t)first.back());
-  MPI_Allgatherv(mine.data(), count, MPI_DOUBLE, all.data(), counts.data(), first.data(), MPI_DOUBLE, comm);
-  return all;
-}
-
 // The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than a
 // block some number above. n: own nodes, which come first, also as roots.
 template <class T>
@@ -68,10 +57,10 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
   for (double changed = 1; changed > 0;) {
     Buffer<double> sent((size_t)all);
     for (int p = 0; p < n; ++p) sent.data()[p] = label[(size_t)root[(size_t)p]];
-    Buffer<double> there(Extent{(size_t)all, level.exec.space});
-    copy(sent, there);
-    level.exchange.forward(there.data(), 1);
-    const std::vector<double> of = listed(there);
+    Buffer<double> received(Extent{(size_t)all, level.exec.space});
+    copy(sent, received);
+    level.exchange.forward(received.data(), 1);
+    const std::vector<double> of = listed(received);
     changed = 0;
     for (int g = n; g < all; ++g) {
       const size_t r = (size_t)root[(size_t)g];
@@ -90,7 +79,7 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
       else mine.insert(mine.end(), {label[(size_t)p], (double)size[(size_t)p]});
     }
   std::map<double, double>  sum;
-  const std::vector<double> gathered = gather_from_all(comm, mine);
+  const std::vector<double> gathered = gather_from_all(comm, mine).all;
   for (size_t k = 0; k < gathered.size(); k += 2) sum[gathered[k]] += gathered[k + 1];
   for (int p = 0; p < n; ++p)
     if (shared[(size_t)p] && label[(size_t)p] >= 0)

@@ -164,7 +164,7 @@ template <class T> void NumericSetup<T>::product(Level<T> &fine, Level<T> &coars
                                            coarse.a.data()});
   };
   if (!in_blocks) product_on_host(params_.bs, fine, l0, l1, coarse);
-  else
+  else if constexpr (device::built)
     with_block(params_.bs, [&](auto bs) { fine.product.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
   if (coarse.distributed) {
     coarse.entries.add_back(coarse.a.data(), b2);

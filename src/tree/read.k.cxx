@@ -210,20 +210,27 @@ template <class T> struct FillValues {
       if (sums) sums[p] = (T)row.sum;
       return found.end_row((double)row.change);
     }
-    for (int k = 0; k < m.bs; ++k) {
-      if (m.constrained && m.constrained[perm[p] * m.bs + k]) continue;
-      Row row(*this, (ptrdiff_t)m.bs * p + k, found);
-      m.each_of(perm[p] * m.bs + k, [&](int column, double v) {
-        const int q = where[column / m.bs];
+    if (m.bs == 1) fill_node<1>(p, at, 1, found);
+    else fill_node<0>(p, at, m.bs, found);
+  }
+  // BS: 1, or 0 where it is `blocks`
+  template <int BS> HD void fill_node(int p, int at, int blocks, Reading &found) const
+  {
+    const int bs = BS ? BS : blocks;
+    for (int k = 0; k < bs; ++k) {
+      if (m.constrained && m.constrained[perm[p] * bs + k]) continue;
+      Row row(*this, (ptrdiff_t)bs * p + k, found);
+      m.each_of(perm[p] * bs + k, [&](int column, double v) {
+        const int q = where[column / bs];
         ptrdiff_t e = at;
-        if (m.bs == 1) ++at; // in the order of the pattern
+        if (bs == 1) ++at; // in the order of the pattern
         else {
           for (e = i[p]; j[e] != q;) ++e;
-          e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
+          e = (ptrdiff_t)bs * bs * e + bs * k + column % bs;
         }
-        row.put((ptrdiff_t)m.bs * q + column % m.bs, e, v, column % m.bs == k);
+        row.put((ptrdiff_t)bs * q + column % bs, e, v, column % bs == k);
       });
-      if (sums) sums[(ptrdiff_t)m.bs * p + k] = (T)row.sum;
+      if (sums) sums[(ptrdiff_t)bs * p + k] = (T)row.sum;
       found.end_row((double)row.change);
     }
   }

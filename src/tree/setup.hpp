@@ -38,7 +38,7 @@ struct Everyone {
 
 // How many vertices a grid may have to be taken: at least so many, and less than so many; and how many it has.
 struct Sizes {
-  double least = 0, most = 0;
+  double least = 0, limit = 0;
   int    found = 0;
 };
 

@@ -1,8 +1,8 @@
 // Setup: coordinates to the tree, the grids, their operators.
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
+#include "exec/gather.hpp"
 #include <algorithm>
-#include <numeric>
 
 namespace tessera::tree {
 
@@ -143,18 +143,10 @@ template <class T> void Setup<T>::locate(double length)
 // The first keys of this process become those of all.
 template <class T> void Setup<T>::gather_keys(Buffer<Key> &keys, int count)
 {
-  const MPI_Datatype type = MPI_UNSIGNED_LONG_LONG;
-  int                size;
-  MPI_Comm_size(comm_, &size);
-  std::vector<int> counts((size_t)size);
-  points_.runs.assign((size_t)size + 1, 0);
-  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
-  std::partial_sum(counts.begin(), counts.end(), points_.runs.begin() + 1);
-  const Buffer<Key> here = on_host(keys);
-  Buffer<Key>       everyone((size_t)points_.runs.back());
-  MPI_Allgatherv(here.data(), count, type, everyone.data(), counts.data(), points_.runs.data(), type, comm_);
-  keys = make_unset<Key>(everyone.size());
-  copy(everyone, keys);
+  const Gathered<Key> everyone = gather_from_all(comm_, on_host(keys).data(), count);
+  points_.runs = everyone.begin;
+  keys         = make_unset<Key>(everyone.all.size());
+  copy(everyone.all.data(), Space::host, keys.data(), keys.space(), keys.size());
   device::synchronize(exec_.space);
 }
 

@@ -12,11 +12,11 @@
 // nearly all nodes are at such a border then, all nodes around a vertex are its core, and all functions stay.
 #include "tree/coupled.hpp"
 #include "tree/setup.hpp"
+#include "exec/gather.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <numeric>
 
 namespace tessera::tree {
 
@@ -39,15 +39,7 @@ void gather(MPI_Comm comm, std::vector<Component> &list)
     list.erase(std::unique(list.begin(), list.end()), list.end());
   };
   once();
-  int size, count = (int)list.size();
-  MPI_Comm_size(comm, &size);
-  std::vector<int> counts((size_t)size), first((size_t)size + 1);
-  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
-  std::partial_sum(counts.begin(), counts.end(), first.begin() + 1);
-  std::vector<Component> all((size_t)first.back());
-  static_assert(sizeof(Component) == 2 * sizeof(int), "sent as a pair of integers");
-  MPI_Allgatherv(list.data(), count, MPI_2INT, all.data(), counts.data(), first.data(), MPI_2INT, comm);
-  list = std::move(all);
+  list = gather_from_all(comm, list).all;
   once();
 }
 

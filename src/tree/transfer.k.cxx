@@ -21,27 +21,39 @@ template <class V> struct Residual {
   V       *r;
   HD V     operator()(ptrdiff_t q, V product) const { return r[q] = b[q] - product; }
 };
+
+// Kernels of the host have a leaf's number of corners at compile time. Those of several unknowns in several vectors,
+// whose sums no registers hold, have Corners = 0 and get the number when they run: they would be half of what there is
+// to compile.
+constexpr int max_corners = 8;
+template <int BS, class V, class F> void with_corners_of(int corners, const F &f)
+{
+  if constexpr (BS == 1 || width_of<V> == 1) with_corners(corners, f);
+  else f(Number<0>());
+}
+
 // The residual and its weighted sums at the corners of each leaf.
 template <class T, int BS, class V, int Corners> struct RestrictLeaf {
   const int *begin, *i, *j;
   const T   *a, *weight;
   const V   *b, *x;
-  int        entries;
+  int        entries, at_run_time;
   V         *sums;
   HD void    operator()(int l) const
   {
-    V sum[BS * Corners];
-    for (int c = 0; c < BS * Corners; ++c) sum[c] = 0;
+    const int corners = Corners ? Corners : at_run_time;
+    V         sum[BS * (Corners ? Corners : max_corners)];
+    for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
 #ifndef __CUDA_ARCH__
     if constexpr (BS == 1 && std::is_same_v<T, V>) return several_at_once(l, sum);
 #endif
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       V s[BS];
       residual<T, BS>(i, j, a, x, b, Shared(p, 0), entries, s);
-      for (int c = 0; c < Corners; ++c)
-        for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)Corners * p + c] * s[k];
+      for (int c = 0; c < corners; ++c)
+        for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
     }
-    for (int c = 0; c < BS * Corners; ++c) sums[(ptrdiff_t)BS * Corners * l + c] = sum[c];
+    for (int c = 0; c < BS * corners; ++c) sums[(ptrdiff_t)BS * corners * l + c] = sum[c];
   }
 #ifndef __CUDA_ARCH__
   // as RowsAtOnce
@@ -126,18 +138,21 @@ template <class T, int BS, class V, int Corners> struct Prolong {
   const T   *weight;
   const V   *e;
   V         *x;
+  int        at_run_time;
   HD void    operator()(int l) const
   {
-    V v[Corners * BS];
-    for (int c = 0; c < Corners; ++c)
+    const int corners = Corners ? Corners : at_run_time;
+    V         v[BS * (Corners ? Corners : max_corners)];
+    for (int c = 0; c < corners; ++c)
       for (int k = 0; k < BS; ++k)
-        v[BS * c + k] = vertex[Corners * l + c] < 0 ? V(0) : e[(ptrdiff_t)BS * vertex[Corners * l + c] + k];
-    for (int p = begin[l]; p < begin[l + 1]; ++p)
-      for (int k = 0; k < BS; ++k) {
-        V s = 0;
-        for (int c = 0; c < Corners; ++c) s += weight[(ptrdiff_t)Corners * p + c] * v[BS * c + k];
-        x[(ptrdiff_t)BS * p + k] += s;
-      }
+        v[BS * c + k] = vertex[corners * l + c] < 0 ? V(0) : e[(ptrdiff_t)BS * vertex[corners * l + c] + k];
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      V s[BS];
+      for (int k = 0; k < BS; ++k) s[k] = 0;
+      for (int c = 0; c < corners; ++c)
+        for (int k = 0; k < BS; ++k) s[k] += weight[(ptrdiff_t)corners * p + c] * v[BS * c + k];
+      for (int k = 0; k < BS; ++k) x[(ptrdiff_t)BS * p + k] += s[k];
+    }
   }
 };
 
@@ -188,10 +203,10 @@ template <class T> template <class V> void Level<T>::restrict_to(const Level &ne
       for_each_on_device(exec, transfer.cells * corners,
                          RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
     } else if (!blocks)
-      with_corners(corners, [&](auto c) {
+      with_corners_of<b.value, V>(corners, [&](auto c) {
         for_each_on_host(exec, transfer.cells,
                          RestrictLeaf<T, b.value, V, c.value>{begin, i.data(), j.data(), a.data(), weight, of.b, of.x,
-                                                              (int)j.size(), of.sums});
+                                                              (int)j.size(), corners, of.sums});
       });
     for_each(exec, next.rows,
              SumCorners<T, b.value, V>{transfer.first.data(), transfer.place.data(), next.inverse.data(), of.sums,
@@ -225,9 +240,10 @@ template <class T> template <class V> void Level<T>::prolong_from(const V *e)
           exec, n, ProlongNode<T, b.value, V, corners.value>{t.leaf.data(), t.vertex.data(), t.weight.data(), e, x});
       });
     else
-      with_corners(t.corners, [&](auto corners) {
+      with_corners_of<b.value, V>(t.corners, [&](auto corners) {
         for_each_on_host(exec, t.cells,
-                         Prolong<T, b.value, V, corners.value>{t.begin.data(), t.vertex.data(), t.weight.data(), e, x});
+                         Prolong<T, b.value, V, corners.value>{t.begin.data(), t.vertex.data(), t.weight.data(), e, x,
+                                                               t.corners});
       });
   });
 }

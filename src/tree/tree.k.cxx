@@ -216,12 +216,12 @@ private:
   // f(numbers of the spanning cells with own nodes, the splits) of each level that has such cells
   template <class F> void for_spanning(std::vector<Split> &split, const F &f)
   {
-    const Key least = keepers_->least[(size_t)keepers_->rank], most = keepers_->most[(size_t)keepers_->rank];
+    const Key least = keepers_->least[(size_t)keepers_->rank], greatest = keepers_->greatest[(size_t)keepers_->rank];
     for (size_t l = 0; l < split.size(); ++l) {
       std::vector<size_t> cells;
       for (size_t k = 0; k < spanning_.size(); ++k) {
         const SpanningCell &c = spanning_[k];
-        if (c.level == (int)l && c.start <= most && c.start + ((Key)1 << (D * (depth(D) - c.level))) > least &&
+        if (c.level == (int)l && c.start <= greatest && c.start + ((Key)1 << (D * (depth(D) - c.level))) > least &&
             !keepers_->empty(keepers_->rank))
           cells.push_back(k);
       }

@@ -96,23 +96,29 @@ struct MarkCut {
   template <int P> HD void at(int, ptrdiff_t o, int, int) const { cut[o + P * (ptrdiff_t)half] = 1; }
 };
 
-template <int D, bool Box, bool Masked>
+// The first of a product's steps, which is masked, has the operator of a grid; those that follow have nine or 27
+// points, and never go along the last direction.
+template <int D, bool Box, int Direction>
+void coarsen_along(const Plan &plan, const double *a, const Layout3 &from, const uint8_t *free, const Level &fine,
+                   double *out, const Layout3 &to, const Box3 &box)
+{
+  const ptrdiff_t plane = (ptrdiff_t)from.size(), out_plane = (ptrdiff_t)to.size();
+  const double   *left = fine.left[Direction].data() + 1, *right = fine.right[Direction].data() + 1;
+  if constexpr (Box && Direction < D - 1)
+    if (!free)
+      return for_nodes(plan.exec, to, box,
+                       Coarsen<D, Box, Direction, false>{a, plane, from, free, out, out_plane, to.half, left, right});
+  for_nodes(plan.exec, to, box,
+            Coarsen<D, Box, Direction, true>{a, plane, from, free, out, out_plane, to.half, left, right});
+}
+template <int D, bool Box>
 void coarsen_direction(const Plan &plan, int direction, const double *a, const Layout3 &from, const uint8_t *free,
                        const Level &fine, double *out, const Layout3 &to, const Box3 &box)
 {
-  const ptrdiff_t plane = (ptrdiff_t)from.size(), out_plane = (ptrdiff_t)to.size();
-  const double   *left = fine.left[direction].data() + 1, *right = fine.right[direction].data() + 1;
-  if (direction == 0)
-    for_nodes(plan.exec, to, box,
-              Coarsen<D, Box, 0, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+  if (direction == 0) return coarsen_along<D, Box, 0>(plan, a, from, free, fine, out, to, box);
   if constexpr (D > 1)
-    if (direction == 1)
-      for_nodes(plan.exec, to, box,
-                Coarsen<D, Box, 1, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
-  if constexpr (D > 2)
-    if (direction == 2)
-      for_nodes(plan.exec, to, box,
-                Coarsen<D, Box, 2, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+    if (direction == 1) return coarsen_along<D, Box, 1>(plan, a, from, free, fine, out, to, box);
+  if constexpr (D > 2) coarsen_along<D, Box, 2>(plan, a, from, free, fine, out, to, box);
 }
 
 void invert(Plan &plan, Level &l, Operator &op)
@@ -184,8 +190,7 @@ static void coarsen_part(Plan &plan, const Level &fine, const Level &coarse, con
     }
     with_kind(plan.dimension, box, [&](auto kind) {
       using K = decltype(kind);
-      if (free) coarsen_direction<K::dimension, K::box, true>(plan, d, a, from, free, fine, target, to, b);
-      else coarsen_direction<K::dimension, K::box, false>(plan, d, a, from, free, fine, target, to, b);
+      coarsen_direction<K::dimension, K::box>(plan, d, a, from, free, fine, target, to, b);
     });
     a    = target;
     from = to;

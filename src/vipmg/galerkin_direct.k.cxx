@@ -108,7 +108,8 @@ template <bool Box, bool Masked> struct CoarsenBoth {
 bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free,
                        bool truncated, bool top, Operator &out)
 {
-  if (!plan.strategy->direct_product || plan.dimension != 2 || fine.step[0] != 2 || fine.step[1] != 2) return false;
+  if (!device::built || !plan.strategy->direct_product) return false;
+  if (plan.dimension != 2 || fine.step[0] != 2 || fine.step[1] != 2) return false;
   Whole whole{};
   // What is stabilised afterwards may not be kept.
   if (truncated && plan.symmetric)

@@ -27,7 +27,7 @@ constexpr double too_many_rough = 12;
 // natural residual that full multigrid must come to there, as a share of that of a cycle from the start
 constexpr double better         = 0.5;
 // So many linear problems in a row may be solved by neither of the two while the nonlinear residual does not fall.
-constexpr int    most_in_vain = 6;
+constexpr int    max_in_vain = 6;
 // products with the matrix that take as long as the operators of a tree's hierarchy and its cycles; those of grids are
 // worth 20, too few to begin
 constexpr int    worthwhile = 200;
@@ -104,7 +104,7 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   if (model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ||
       here.natural < 0.25 * in_vain_.first)
     in_vain_ = {0, here.natural};
-  if (++in_vain_.number <= most_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
+  if (++in_vain_.number <= max_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
   *failed = true;
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
                           "neither cycles nor systems of the inactive nodes come near to the solutions of the "

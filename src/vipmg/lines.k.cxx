@@ -282,7 +282,7 @@ void relax_lines(Plan &plan, Level &l, const Operator &op, double *x, const doub
   Line<Box, Masked> line{
     stencil<2, Box>(l, op), l.layout, op.inverse.data(), b, l.inactive.data(), x, factor, from, to, before < 0};
   double           *fields[] = {x, factor};
-  const bool        whole = plan.strategy->whole_lines && before < 0 && behind < 0;
+  const bool        whole = device::built && plan.strategy->whole_lines && before < 0 && behind < 0;
   for (int colour = 0; colour < 2; ++colour) {
     const int begin = half_begin(l.own.lo[across], colour), end = half_begin(l.own.hi[across], colour), n = end - begin;
     const auto run = [&](bool forward, bool backward) {

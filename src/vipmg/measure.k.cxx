@@ -225,7 +225,7 @@ void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &
 bool recombine(Plan &plan, Level &l, bool measured)
 {
   measured = measured && l.by_rows;
-  const bool looks = plan.strategy->looks, top = &l == plan.levels.data();
+  const bool looks = !device::built || plan.strategy->looks, top = &l == plan.levels.data();
   const bool many = top && (++plan.span.cycles > Span::first_cycles || l.ordered);
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);

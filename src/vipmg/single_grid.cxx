@@ -16,7 +16,7 @@ constexpr double few       = 6.5;  // conjugate gradients take so many products,
 constexpr double least_sum = 1e-6;
 constexpr double exempt    = 0.05; // a share of all rows
 constexpr int    cycles    = 10;   // that have all the products that are worth it
-constexpr int    most_sets = 20;   // in a cycle
+constexpr int    max_sets = 20;   // in a cycle
 constexpr int    looked    = 4;    // steps of conjugate gradients between two looks at the active set
 constexpr double enough    = 0.3;  // of the target
 
@@ -307,7 +307,7 @@ Measure SingleGrid::cycle(bool, bool)
     if (failed_) break;
     correct();
     m = measure();
-    if (aim_.products >= aim_.until || set == most_sets || !(m.natural > aim_.target * aim_.target)) break;
+    if (aim_.products >= aim_.until || set == max_sets || !(m.natural > aim_.target * aim_.target)) break;
   }
   m.changed = changed;
   return m;

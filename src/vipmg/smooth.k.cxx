@@ -144,7 +144,7 @@ template <class Kernel> void sweep(const Plan &plan, Level &l, const Kernel &ker
   for (int k = 0; k < n; ++k) {
     const Rows rows = phase_rows(plan.dimension, l.own, p[k]);
     // the two halves of a colour in one launch
-    if (plan.strategy->joint_halves && !p[k].last && !box && plan.dimension == 2) {
+    if (device::built && plan.strategy->joint_halves && !p[k].last && !box && plan.dimension == 2) {
       const Rows next = phase_rows(plan.dimension, l.own, p[k + 1]);
       const auto half = [&](int parity, const Rows &r) {
         return Box{half_begin(l.own.lo[0], parity), half_begin(l.own.hi[0], parity), 0, r.count()};

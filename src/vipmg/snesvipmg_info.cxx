@@ -103,7 +103,7 @@ PetscErrorCode vipmg::GridSizesOf(Newton &newton, PetscObject solver, PetscInt *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ViewTree(Newton &newton, PetscObject solver, PetscViewer viewer)
+static PetscErrorCode ViewTree(const Newton &newton, PetscObject solver, PetscViewer viewer)
 {
   TesseraGridsInfo info;
 
@@ -127,10 +127,9 @@ static PetscErrorCode ViewTree(Newton &newton, PetscObject solver, PetscViewer v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscObject solver, PetscViewer viewer)
+PetscErrorCode vipmg::ViewNewton(const Newton &newton, PetscObject solver, PetscViewer viewer)
 {
   const SNESVIPMGChoice c = Choice(newton, newton.plan.levels.empty() ? newton.options.params : newton.plan.params);
-  const PetscInt       *n;
   TesseraGridsInfo      info;
 
   PetscFunctionBegin;
@@ -146,11 +145,10 @@ PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscObject solver, PetscViewer
                                    (double)c.omega, c.fmg ? "yes" : "no"));
   if (!newton.plan.built) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(InfoOf(newton, solver, &info));
-  PetscCall(GridSizesOf(newton, solver, nullptr, &n));
   std::string grids;
-  for (PetscInt g = 0; g < info.grids; ++g) {
-    grids += " " + std::to_string(n[3 * g]);
-    for (PetscInt d = 1; d < c.dimension; ++d) grids += "x" + std::to_string(n[3 * g + d]);
+  for (const Level &l : newton.plan.levels) {
+    grids += " " + std::to_string(l.n[0]);
+    for (PetscInt d = 1; d < c.dimension; ++d) grids += "x" + std::to_string(l.n[d]);
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "  grids:%s\n", grids.c_str()));
   if (c.lines_x || c.lines_y)

@@ -11,7 +11,7 @@
 namespace tessera::vipmg {
 
 struct Span {
-  static constexpr size_t most = 8; // 16 save a cycle or two in 40
+  static constexpr size_t max_directions = 8; // 16 save a cycle or two in 40
   static constexpr int    first_cycles = 10; // without it
   struct Direction {
     Buffer<double> d, q; // q = A d at inactive nodes, orthogonal to the others'

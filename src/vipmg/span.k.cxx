@@ -104,7 +104,7 @@ void span(Plan &plan, Level &l)
 {
   std::vector<Span::Direction> &all = plan.span.directions, &unused = plan.span.unused;
   const auto length = [&](const Span::Direction &d) { return products(plan, l, d.q, d.q).rv / d.qq; };
-  if (all.size() == Span::most) {
+  if (all.size() == Span::max_directions) {
     unused.push_back(std::move(all.front()));
     all.erase(all.begin());
   }

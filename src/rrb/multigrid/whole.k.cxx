@@ -423,7 +423,7 @@ template <class T> void Multigrid<T>::dense_cycles(Plan &plan)
       }
     }
     below = below && (simple ? few.bytes() : one.bytes()) <= device::block_scratch();
-    if (!below) {
+    if (!device::built || !below) {
       s.whole.clear();
       continue;
     }

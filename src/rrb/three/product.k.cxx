@@ -273,6 +273,7 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
       const int last = end - t < width ? end : t + width;
       if (last - t == chunk) return nodes<chunk>(t, r);
       for (; t + 4 <= last; t += 4) nodes<4>(t, r);
+      if (t < last && last - first >= 4) return nodes<4>(last - 4, r); // some of them again
       for (; t < last; ++t) nodes<1>(t, r);
 #endif
     }
@@ -300,7 +301,7 @@ template <int F, bool Coarsen, int P, bool Whole = false, class T> void run(cons
     width
   };
   if (part.empty()) return;
-  if constexpr (!Whole)
+  if constexpr (!Whole && device::built)
     if (width == 1)
       return forall_tiles(fine.exec, {kernel.first, kernel.end, 0, kernel.rows.count()}, columns, 1,
                           kernel.bytes(), kernel);

@@ -256,7 +256,7 @@ template <class T> void SmallGrids<T>::run(Level<T> &deepest, const LastGrid<T> 
                            deepest.x.data(),
                            (int)solver.places().size(),
                            shared_on(deepest.exec, 5)};
-  forall_blocks(deepest.exec, 1, threads, kernel.bytes(), kernel);
+  if constexpr (device::built) forall_blocks(deepest.exec, 1, threads, kernel.bytes(), kernel);
 }
 
 template <class T> size_t SmallGrids<T>::bytes() const { return grids_.bytes() + steps_.bytes(); }
