@@ -72,7 +72,8 @@ template <class T> struct FindRoots {
 struct FirstLabels {
   int     own, offset, corners;
   int    *label;
-  HD void operator()(int k) const { label[k] = k / corners < own ? INT_MAX - offset - k / corners : 0; }
+  HD int  of(int k) const { return k / corners < own ? INT_MAX - offset - k / corners : 0; }
+  HD void operator()(int k) const { label[k] = of(k); }
 };
 // The largest label that a part of the leaf meets at each corner, up to the largest one of all around the vertex.
 // Returns how many have changed.
@@ -143,15 +144,18 @@ struct LargestLabels {
         raise_to(largest + v, label[(ptrdiff_t)corners * p + c]);
   }
 };
+// Components around vertices beside the one with the largest label, each where its label comes from.
 struct CountOthers {
-  const int *leaf, *root, *label, *vertex, *largest;
-  int        corners;
-  HD double  operator()(int p) const
+  const int  *leaf, *root, *label, *vertex, *largest;
+  FirstLabels first;
+  HD double   operator()(int p) const
   {
     double others = 0;
-    for (int c = 0; c < corners && root[p] == p; ++c)
-      if (const int v = vertex[(ptrdiff_t)corners * leaf[p] + c]; v >= 0)
-        others += label[(ptrdiff_t)corners * p + c] != largest[v];
+    for (int c = 0; c < first.corners && root[p] == p; ++c)
+      if (const int v = vertex[(ptrdiff_t)first.corners * leaf[p] + c]; v >= 0) {
+        const int k = first.corners * p + c;
+        others += label[k] == first.of(k) && label[k] != largest[v];
+      }
     return others;
   }
 };
@@ -175,7 +179,7 @@ template <class T> Buffer<T> Setup<T>::find_weak(Level<T> &fine, const Buffer<in
   return parts_.strong ? std::move(d) : Buffer<T>();
 }
 
-// Do the labels around more than a few vertices differ? Collective.
+// Are there more than a few components around vertices beside one for each? Collective.
 template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                             const Buffer<T> &d)
 {
@@ -212,7 +216,8 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
       changes = total(changes + fetch(sum, 0));
     }
     sum_each(exec_, points,
-             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(), corners},
+             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(),
+                         FirstLabels{points, offset, corners, nullptr}},
              sum.data());
     // labels only grow, so there will be fewer
     const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);

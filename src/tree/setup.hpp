@@ -134,7 +134,7 @@ private:
   void                    label_others(Level<T> &fine, Parts &parts);
   int                     number_parts(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    drop_weights(Level<T> &fine, Parts &parts);
-  void                    split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf);
+  void                    split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);

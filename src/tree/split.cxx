@@ -12,6 +12,7 @@
 // nearly all nodes are at such a border then, all nodes around a vertex are its core, and all functions stay.
 #include "tree/coupled.hpp"
 #include "tree/setup.hpp"
+#include "exec/random.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <climits>
@@ -25,18 +26,33 @@ namespace {
 constexpr double of_core = 0.25;
 constexpr int    marker  = INT_MAX; // above all labels
 
-// A component of the core of a vertex; a marker stands before those of each vertex that may have several.
+// A component of the core of a vertex; a marker stands before those of each vertex that may have several. Labels depend
+// on the processes and on the numbers of nodes, the order of components does not: `nodes` is the sum of a random number
+// for each node that needs the function, by the node's key.
 struct Component {
   int  vertex, label;
-  bool operator<(const Component &o) const { return vertex != o.vertex ? vertex < o.vertex : label > o.label; }
-  bool operator==(const Component &o) const { return vertex == o.vertex && label == o.label; }
+  Key  nodes = 0;
+  bool marks() const { return label == marker; }
+  bool operator<(const Component &o) const
+  {
+    if (vertex != o.vertex) return vertex < o.vertex;
+    if (marks() != o.marks()) return marks();
+    return nodes != o.nodes ? nodes < o.nodes : label > o.label;
+  }
+  bool same(const Component &o) const { return vertex == o.vertex && label == o.label; }
 };
 // Those of all processes, each once, in order.
 void gather(MPI_Comm comm, std::vector<Component> &list)
 {
   const auto once = [&] {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
+    std::sort(list.begin(), list.end(), [](const Component &a, const Component &b) {
+      return a.vertex != b.vertex ? a.vertex < b.vertex : a.label > b.label;
+    });
+    size_t n = 0;
+    for (const Component &c : list)
+      if (n && list[n - 1].same(c)) list[n - 1].nodes += c.nodes;
+      else list[n++] = c;
+    list.resize(n);
   };
   once();
   int size, count = (int)list.size();
@@ -45,10 +61,14 @@ void gather(MPI_Comm comm, std::vector<Component> &list)
   MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
   std::partial_sum(counts.begin(), counts.end(), first.begin() + 1);
   std::vector<Component> all((size_t)first.back());
-  static_assert(sizeof(Component) == 2 * sizeof(int), "sent as a pair of integers");
-  MPI_Allgatherv(list.data(), count, MPI_2INT, all.data(), counts.data(), first.data(), MPI_2INT, comm);
+  MPI_Datatype type;
+  MPI_Type_contiguous((int)sizeof(Component), MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  MPI_Allgatherv(list.data(), count, type, all.data(), counts.data(), first.data(), type, comm);
+  MPI_Type_free(&type);
   list = std::move(all);
   once();
+  std::sort(list.begin(), list.end());
 }
 
 // Leaves of which all nodes have the same vertices: runs of own nodes in their order, and behind them those of ghosts.
@@ -102,6 +122,7 @@ template <class T> struct Setup<T>::Parts {
   std::vector<unsigned char> core, labelled, needs; // corners, one bit each; needs: whose functions there must be
   std::vector<int>           largest, several;     // label around each vertex; are there others?
   std::vector<int>           number;               // of the function
+  Buffer<Key>                key;                  // of the nodes, the same for any processes
   const int                 *vertices_of(int p) const { return vertex.data() + (ptrdiff_t)corners * leaf.data()[p]; }
   size_t                     at(int p, int c) const { return (size_t)p * (size_t)corners + (size_t)c; }
   // f(c, d) for corners c of p and d of its neighbour q, among those marked, at the same vertex; e: their entry
@@ -248,22 +269,28 @@ template <class T> int Setup<T>::number_parts(Level<T> &fine, const Cells &cells
 {
   const std::vector<int> numbers = listed(cells.number);
   const auto             number_of_vertex = [&](int v) { return fine.distributed ? numbers[(size_t)v] : v; };
-  std::vector<Component> list, newest((size_t)parts.corners, Component{-1, 0});
+  std::vector<Component> list;
+  std::vector<size_t>    newest((size_t)parts.corners, 0); // in the list, of each corner
   for (int v = 0; v < cells.vertices; ++v)
     if (parts.several[(size_t)v]) list.push_back({number_of_vertex(v), marker});
   for (int p = 0; p < parts.points; ++p)
     for_bits(parts.needs[(size_t)p], [&](int c) {
-      const int       v = parts.vertices_of(p)[c];
-      const Component of{v, parts.label[parts.at(p, c)]};
-      if (!parts.several[(size_t)v] || of == newest[(size_t)c]) return;
-      list.push_back({number_of_vertex(v), of.label});
-      newest[(size_t)c] = of;
+      const int v = parts.vertices_of(p)[c];
+      if (!parts.several[(size_t)v]) return;
+      const Component of{number_of_vertex(v), parts.label[parts.at(p, c)],
+                         mix(parts.key.empty() ? (Key)p : parts.key.data()[p])};
+      size_t         &at = newest[(size_t)c];
+      if (at < list.size() && list[at].same(of)) list[at].nodes += of.nodes;
+      else {
+        at = list.size();
+        list.push_back(of);
+      }
     });
   gather(fine.distributed ? (MPI_Comm)comm_ : MPI_COMM_SELF, list);
   if (list.empty()) return -1;
   // markers before each place: their vertices are none any more
   std::vector<int> markers(list.size() + 1);
-  for (size_t k = 0; k < list.size(); ++k) markers[k + 1] = markers[k] + (list[k].label == marker);
+  for (size_t k = 0; k < list.size(); ++k) markers[k + 1] = markers[k] + list[k].marks();
   // of each vertex, where its marker is or would be
   std::vector<int> begin((size_t)cells.vertices);
   for (int v = 0; v < cells.vertices; ++v)
@@ -311,14 +338,15 @@ template <class T> void Setup<T>::drop_weights(Level<T> &fine, Parts &parts)
   if (fine.distributed) fine.exchange.forward(fine.transfer.weight.data(), parts.corners);
 }
 
-template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf)
+// key: of the nodes of the mesh; those of other grids go by their numbers among all
+template <class T>
+void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
 {
-  // Vertices with several parts are few on any mesh: at most as many as two lines (surfaces) across the mesh have
-  // nodes, or 3 % of all nodes. On meshes whose nodes moved at random they are 0.3 to 0.4 %, with slits every six
-  // elements 30 %.
-  const double    lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
-  const double    few   = std::max(lines, 0.03 * fine.nodes);
-  const Buffer<T> d     = find_weak(fine, leaf, few);
+  const double    surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim); // nodes of a line across the mesh
+  const Buffer<T> d       = find_weak(fine, leaf, std::max(2 * surface, 0.03 * fine.nodes));
+  // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
+  // slits every six elements 10 %; small meshes up to 0.9 of such a line, in space 0.2.
+  const double few = std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
   if (!parts_.split && !has_parts(fine, cells, leaf, few, d)) return;
   const int corners = fine.transfer.corners;
   Parts     parts;
@@ -332,6 +360,7 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   parts.vertex  = on_host(cells.vertex);
   parts.weight  = on_host(fine.transfer.weight);
   parts.d       = on_host(d);
+  parts.key     = on_host(levels_.size() > 1 ? fine.start : key);
   if (d.size()) parts.a = on_host(fine.a);
   parts.coupled = {parts.a.data(), parts.d.size() ? parts.d.data() : nullptr, params_.bs};
   parts.label.assign((size_t)parts.all * (size_t)corners, 0);
@@ -406,7 +435,7 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
   cells.vertices = (int)from.size();
 }
 
-#define INSTANTIATE(T) template void Setup<T>::split_leaves(Level<T> &, Cells &, Buffer<int> &);
+#define INSTANTIATE(T) template void Setup<T>::split_leaves(Level<T> &, Cells &, const Buffer<Key> &, Buffer<int> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
