@@ -342,11 +342,11 @@ template <class T> void Setup<T>::drop_weights(Level<T> &fine, Parts &parts)
 template <class T>
 void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
 {
-  const double    surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim); // nodes of a line across the mesh
-  const Buffer<T> d       = find_weak(fine, leaf, std::max(2 * surface, 0.03 * fine.nodes));
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
-  // slits every six elements 10 %; small meshes up to 0.9 of such a line, in space 0.2.
-  const double few = std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
+  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has, in space 0.2 of a surface.
+  const double    surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
+  const double    few     = std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
+  const Buffer<T> d       = find_weak(fine, leaf, few);
   if (!parts_.split && !has_parts(fine, cells, leaf, few, d)) return;
   const int corners = fine.transfer.corners;
   Parts     parts;
