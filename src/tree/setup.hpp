@@ -126,7 +126,10 @@ private:
   void                    keep_points();
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Key *key, int n) const;
-  Buffer<T>               find_weak(Level<T> &fine, const Buffer<int> &leaf, double few);
+  Buffer<T>               largest_diagonals(Level<T> &fine) const;
+  double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
+  bool                    has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
+  bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d);
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
   struct Parts;
@@ -157,7 +160,8 @@ private:
   // Parts of the mesh that grids keep apart: found by values, so that operators are made with their patterns; some
   // vertex is of several.
   struct {
-    bool strong = false, split = false;
+    bool   strong = false, split = false;
+    double weak = 0; // couplings that do not count
   } parts_;
 };
 

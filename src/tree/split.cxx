@@ -342,16 +342,12 @@ template <class T> void Setup<T>::drop_weights(Level<T> &fine, Parts &parts)
 template <class T>
 void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
 {
-  // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
-  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has, in space 0.2 of a surface.
-  const double    surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
-  const double    few     = std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
-  const Buffer<T> d       = find_weak(fine, leaf, few);
-  if (!parts_.split && !has_parts(fine, cells, leaf, few, d)) return;
+  Buffer<T> values;
+  if (!find_parts(fine, cells, leaf, values)) return;
   const int corners = fine.transfer.corners;
   Parts     parts;
   parts.corners = corners;
-  parts.whole   = params_.bs > 1 || d.size();
+  parts.whole   = params_.bs > 1 || values.size();
   parts.points  = fine.points;
   parts.all     = fine.n + fine.ghosts;
   parts.i       = on_host(fine.i);
@@ -359,10 +355,10 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   parts.leaf    = on_host(leaf);
   parts.vertex  = on_host(cells.vertex);
   parts.weight  = on_host(fine.transfer.weight);
-  parts.d       = on_host(d);
+  parts.d       = on_host(values);
   parts.key     = on_host(levels_.size() > 1 ? fine.start : key);
-  if (d.size()) parts.a = on_host(fine.a);
-  parts.coupled = {parts.a.data(), parts.d.size() ? parts.d.data() : nullptr, params_.bs};
+  if (values.size()) parts.a = on_host(fine.a);
+  parts.coupled = {parts.a.data(), parts.d.size() ? parts.d.data() : nullptr, params_.bs, (T)parts_.weak};
   parts.label.assign((size_t)parts.all * (size_t)corners, 0);
   label_cores(fine, cells, parts);
   label_others(fine, parts);

@@ -16,8 +16,8 @@ struct Moments {
   {
     for (int q = 0; q < 3; ++q) m[q] += o.m[q];
   }
-  // A node's own, of which the shares count: no long coupling outweighs the others. size: of what was added up. Couplings
-  // of the vertices of quadratic triangles add up to zero, of which rounding is left.
+  // A node's own, of which the shares count: no long coupling outweighs the others. size: of what was added up. The
+  // couplings of the vertices of quadratic triangles add up to zero, of which rounding is left.
   HD void join_shares(const double *own, int dim, double size)
   {
     constexpr double some = 0.3;
