@@ -155,17 +155,19 @@ struct LargestLabels {
         raise_to(largest + v, label[(ptrdiff_t)corners * p + c]);
   }
 };
-// Components around vertices beside the one with the largest label, each where its label comes from.
+// Components around vertices beside the one with the largest label, once where its label comes from, or once for each
+// part of a leaf that is in it.
 struct CountOthers {
   const int  *leaf, *root, *label, *vertex, *largest;
   FirstLabels first;
+  bool        once;
   HD double   operator()(int p) const
   {
     double others = 0;
     for (int c = 0; c < first.corners && root[p] == p; ++c)
       if (const int v = vertex[(ptrdiff_t)first.corners * leaf[p] + c]; v >= 0) {
         const int k = first.corners * p + c;
-        others += label[k] == first.of(k) && label[k] != largest[v];
+        others += (!once || label[k] == first.of(k)) && label[k] != largest[v];
       }
     return others;
   }
@@ -192,13 +194,14 @@ double Setup<T>::count_weak(const Level<T> &fine, const Buffer<int> &leaf, const
   return total(fetch(sum, 0));
 }
 
-// Are many nodes in components that are not much larger than cells, by couplings that are not weak?
+// Are many nodes in components that are not much larger than cells, by couplings that are not weak? In the plane: in
+// space functions for them take four times the setup, mostly for as many iterations.
 template <class T>
 bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const
 {
   constexpr double many = 0.0625;
   constexpr int    most = 200;
-  if (params_.bs > 1 || !(count_weak(fine, leaf, d) > many * fine.nodes)) return false;
+  if (params_.dim != 2 || params_.bs > 1 || !(count_weak(fine, leaf, d) > many * fine.nodes)) return false;
   Buffer<T> inverse = make_unset<T>(d.size());
   for_each(exec_, (int)d.size(), Inverse<T>{d.data(), inverse.data()});
   const Buffer<int> size = component_sizes(comm_, fine, inverse.data(), (T)parts_.weak, most);
@@ -215,10 +218,11 @@ template <class T>
 bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d)
 {
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
-  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has, in space 0.2 of a
-  // surface.
+  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. In space slivers have as
+  // many as fins, but of fewer parts.
   const double surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
-  const double few     = std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
+  const double many    = std::max(2 * surface, 0.03 * fine.nodes);
+  const double few = counts_once() ? std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes) : many;
   if (levels_.size() > 1 || parts_.split) {
     if (parts_.strong) d = largest_diagonals(fine);
     return parts_.split || has_parts(fine, cells, leaf, few, d);
@@ -233,7 +237,7 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> 
     if (has_parts(fine, cells, leaf, few, d)) return true;
     parts_.weak = hardly_coupled;
   }
-  const bool hardly = count_weak(fine, leaf, d) > few;
+  const bool hardly = count_weak(fine, leaf, d) > (params_.dim > 2 ? many : few);
   if (hardly && has_parts(fine, cells, leaf, few, d)) return true;
   parts_.strong = false;
   d             = Buffer<T>();
@@ -278,7 +282,7 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
     }
     sum_each(exec_, points,
              CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(),
-                         FirstLabels{points, offset, corners, nullptr}},
+                         FirstLabels{points, offset, corners, nullptr}, counts_once()},
              sum.data());
     // labels only grow, so there will be fewer
     const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
