@@ -329,7 +329,15 @@ int main(int argc, char **argv)
     test:
       suffix: pockets
       nsize: {{1 3}}
-      args: -n 56 -jump -1e-4
+      args: -n 52 -jump -1e-4
+    test:
+      suffix: pockets_thin
+      nsize: {{1 3}}
+      args: -n {{48 64}separate output} -jump -1e-4
+    test:
+      suffix: comb_processes
+      nsize: {{1 3 5}}
+      args: -mesh comb -n 60 -shuffle 1 -pc_auxamg_cycle amli
     test:
       suffix: jump_cube
       nsize: {{1 3}}

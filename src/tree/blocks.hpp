@@ -19,9 +19,9 @@ template <class T> struct Level;
 constexpr int    max_in_strong_block = 16;
 // Are two nodes tied so that they belong to the same pocket (pockets.k.cxx)?
 constexpr double weakly_tied = 1e-2;
-template <class T> HD inline bool tied(T entry, T inverse, T other)
+template <class T> HD inline bool tied(T entry, T inverse, T other, T weak = (T)weakly_tied)
 {
-  return fabs(entry) * (inverse < other ? inverse : other) > (T)weakly_tied;
+  return fabs(entry) * (inverse < other ? inverse : other) > weak;
 }
 constexpr double strong_coupling = 0.4, very_strong_coupling = 0.6, coupling_beside = 0.2;
 

@@ -8,17 +8,20 @@ namespace tessera::tree {
 // Two nodes are coupled if their entries count beside the larger diagonal: parts across a barrier of hardly any
 // conductivity are apart, and so is what conducts much better from what lies around it. Jumps of 1e4 do without, in
 // the plane and in space.
-constexpr double weak = 1e-5;
+constexpr double hardly_coupled = 1e-5;
+// Where many nodes are in pockets, which are not much larger than cells, these are parts, too.
+constexpr double weakly_coupled = 2e-3;
 template <class T> struct Coupled {
   const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
   int      bs;
+  T        weak; // part of that entry
   HD bool  operator()(int p, int e, int q) const
   {
     if (!d) return true;
     const T *const block = a + (ptrdiff_t)bs * bs * e;
     T              v     = fabs(*block);
     for (int k = 1; k < bs * bs; ++k) v = fabs(block[k]) > v ? fabs(block[k]) : v;
-    return v > (T)weak * (d[p] > d[q] ? d[p] : d[q]);
+    return v > weak * (d[p] > d[q] ? d[p] : d[q]);
   }
 };
 

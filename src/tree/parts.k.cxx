@@ -6,6 +6,7 @@
 // root and corner spreads to the parts of other leaves that are coupled with it and have the same vertex, until none
 // changes. On nearly all meshes all parts around each vertex have the same label after a pass or two.
 #include "tree/coupled.hpp"
+#include "tree/pockets.hpp"
 #include "tree/rows.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
@@ -33,6 +34,16 @@ template <class T> struct LargestDiagonal {
     }
     d[p] = largest;
   }
+};
+template <class T> struct Inverse {
+  const T *d;
+  T       *inverse;
+  HD void  operator()(int p) const { inverse[p] = d[p] > 0 ? 1 / d[p] : 0; }
+};
+struct CountInPockets {
+  const int *size;
+  int        most;
+  HD double  operator()(int p) const { return size[p] > 1 && size[p] <= most; }
 };
 template <class T> struct CountWeak {
   const int *i, *j, *leaf;
@@ -72,7 +83,8 @@ template <class T> struct FindRoots {
 struct FirstLabels {
   int     own, offset, corners;
   int    *label;
-  HD void operator()(int k) const { label[k] = k / corners < own ? INT_MAX - offset - k / corners : 0; }
+  HD int  of(int k) const { return k / corners < own ? INT_MAX - offset - k / corners : 0; }
+  HD void operator()(int k) const { label[k] = of(k); }
 };
 // The largest label that a part of the leaf meets at each corner, up to the largest one of all around the vertex.
 // Returns how many have changed.
@@ -143,39 +155,96 @@ struct LargestLabels {
         raise_to(largest + v, label[(ptrdiff_t)corners * p + c]);
   }
 };
+// Components around vertices beside the one with the largest label, once where its label comes from, or once for each
+// part of a leaf that is in it.
 struct CountOthers {
-  const int *leaf, *root, *label, *vertex, *largest;
-  int        corners;
-  HD double  operator()(int p) const
+  const int  *leaf, *root, *label, *vertex, *largest;
+  FirstLabels first;
+  bool        once;
+  HD double   operator()(int p) const
   {
     double others = 0;
-    for (int c = 0; c < corners && root[p] == p; ++c)
-      if (const int v = vertex[(ptrdiff_t)corners * leaf[p] + c]; v >= 0)
-        others += label[(ptrdiff_t)corners * p + c] != largest[v];
+    for (int c = 0; c < first.corners && root[p] == p; ++c)
+      if (const int v = vertex[(ptrdiff_t)first.corners * leaf[p] + c]; v >= 0) {
+        const int k = first.corners * p + c;
+        others += (!once || label[k] == first.of(k)) && label[k] != largest[v];
+      }
     return others;
   }
 };
 
 } // namespace
 
-// The largest diagonal entry of each node, ghosts included, where parts are told apart by values, else none: on the
-// first grid, where more than a few nodes have weak couplings, and on all others then. Collective.
-template <class T> Buffer<T> Setup<T>::find_weak(Level<T> &fine, const Buffer<int> &leaf, double few)
+// The largest diagonal entry of each node, ghosts included
+template <class T> Buffer<T> Setup<T>::largest_diagonals(Level<T> &fine) const
 {
-  const bool first = levels_.size() == 1;
-  if (!first && !parts_.strong) return {};
   Buffer<T> d = make_unset<T>((size_t)(fine.n + fine.ghosts));
   for_each(exec_, fine.n, LargestDiagonal<T>{fine.i.data(), fine.j.data(), fine.a.data(), params_.bs, d.data()});
   if (fine.distributed) fine.exchange.forward(d.data(), 1);
-  if (!first) return d;
-  Buffer<double>   sum = make<double>(1);
-  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
-  sum_each(exec_, fine.points, CountWeak<T>{fine.i.data(), fine.j.data(), leaf.data(), coupled}, sum.data());
-  parts_.strong = total(fetch(sum, 0)) > few;
-  return parts_.strong ? std::move(d) : Buffer<T>();
+  return d;
 }
 
-// Do the labels around more than a few vertices differ? Collective.
+// Nodes that have weak couplings
+template <class T>
+double Setup<T>::count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const
+{
+  Buffer<double>   sum = make<double>(1);
+  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs, (T)parts_.weak};
+  sum_each(exec_, fine.points, CountWeak<T>{fine.i.data(), fine.j.data(), leaf.data(), coupled}, sum.data());
+  return total(fetch(sum, 0));
+}
+
+// Are many nodes in components that are not much larger than cells, by couplings that are not weak? In the plane: in
+// space functions for them take four times the setup, mostly for as many iterations.
+template <class T>
+bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const
+{
+  constexpr double many = 0.0625;
+  constexpr int    most = 200;
+  if (params_.dim != 2 || params_.bs > 1 || !(count_weak(fine, leaf, d) > many * fine.nodes)) return false;
+  Buffer<T> inverse = make_unset<T>(d.size());
+  for_each(exec_, (int)d.size(), Inverse<T>{d.data(), inverse.data()});
+  const Buffer<int> size = component_sizes(comm_, fine, inverse.data(), (T)parts_.weak, most);
+  Buffer<double>    sum = make<double>(1);
+  sum_each(exec_, fine.points, CountInPockets{size.data(), most}, sum.data());
+  return total(fetch(sum, 0)) > many * fine.nodes;
+}
+
+// Do grids have functions for parts of the mesh? d: the largest diagonal entries where values tell parts apart, on all
+// grids then. On the first grid these are parts that hardly anything ties to others, if many nodes have such couplings;
+// but pockets (pockets.k.cxx) that are tied weakly, as more than hardly, if many nodes are in some. Barriers around
+// them may be so thin that no node is inside, and diagonals do not jump. Collective.
+template <class T>
+bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d)
+{
+  // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
+  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. In space slivers have as
+  // many as fins, but of fewer parts.
+  const double surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
+  const double many    = std::max(2 * surface, 0.03 * fine.nodes);
+  const double few = counts_once() ? std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes) : many;
+  if (levels_.size() > 1 || parts_.split) {
+    if (parts_.strong) d = largest_diagonals(fine);
+    return parts_.split || has_parts(fine, cells, leaf, few, d);
+  }
+  d             = largest_diagonals(fine);
+  parts_.strong = true;
+  parts_.weak   = weakly_coupled;
+  const bool pockets = has_pockets(fine, leaf, d);
+  parts_.weak        = hardly_coupled;
+  if (pockets && !has_pockets(fine, leaf, d)) {
+    parts_.weak = weakly_coupled;
+    if (has_parts(fine, cells, leaf, few, d)) return true;
+    parts_.weak = hardly_coupled;
+  }
+  const bool hardly = count_weak(fine, leaf, d) > (params_.dim > 2 ? many : few);
+  if (hardly && has_parts(fine, cells, leaf, few, d)) return true;
+  parts_.strong = false;
+  d             = Buffer<T>();
+  return !hardly && has_parts(fine, cells, leaf, few, d);
+}
+
+// Are there more than a few components around vertices beside one for each? Collective.
 template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                             const Buffer<T> &d)
 {
@@ -185,7 +254,7 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
   Buffer<int> root = make_unset<int>((size_t)all), label = make_unset<int>((size_t)all * (size_t)corners);
   for_each(exec_, all, Enumerate{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
-  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
+  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs, (T)parts_.weak};
   for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root.data(), !fine.distributed, coupled});
   for_each(exec_, all * corners, FirstLabels{points, offset, corners, label.data()});
   Buffer<int> largest = make<int>((size_t)cells.vertices);
@@ -212,20 +281,18 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
       changes = total(changes + fetch(sum, 0));
     }
     sum_each(exec_, points,
-             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(), corners},
+             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(),
+                         FirstLabels{points, offset, corners, nullptr}, counts_once()},
              sum.data());
     // labels only grow, so there will be fewer
     const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
-    if (!(others > few)) {
-      if (levels_.size() == 1) parts_.strong = false;
-      return false;
-    }
+    if (!(others > few)) return false;
     if (changes == 0) return true;
   }
 }
 
 #define INSTANTIATE(T) \
-  template Buffer<T> Setup<T>::find_weak(Level<T> &, const Buffer<int> &, double); \
+  template bool      Setup<T>::find_parts(Level<T> &, const Cells &, const Buffer<int> &, Buffer<T> &); \
   template bool      Setup<T>::has_parts(Level<T> &, const Cells &, const Buffer<int> &, double, const Buffer<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -1,7 +1,7 @@
 // Pockets: a few nodes that only weak couplings tie to all others, between thin barriers that cross. What is constant
 // there has hardly any energy, and where a pocket is smaller than a cell of the next grid no function is like that. So
 // a block of the smoother solves it.
-#include "tree/hierarchy.hpp"
+#include "tree/pockets.hpp"
 #include "tree/pairs.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
@@ -17,13 +17,14 @@ namespace {
 template <class T> struct TieNodes {
   const int *i, *j;
   const T   *a, *inverse;
+  T          weak;
   int        n;
   int       *parent;
   HD void    operator()(int p) const
   {
     for (int e = i[p]; e < i[p + 1]; ++e) {
       const int q = j[e];
-      if ((q < p || q >= n) && parent_of(parent, q) != parent_of(parent, p) && tied(a[e], inverse[p], inverse[q]))
+      if ((q < p || q >= n) && parent_of(parent, q) != parent_of(parent, p) && tied(a[e], inverse[p], inverse[q], weak))
         unite(parent, p, q);
     }
   }
@@ -32,28 +33,28 @@ struct CountMembers {
   int    *parent, *size;
   HD void operator()(int p) const { add_to(size + root_of(parent, p), 1); }
 };
+struct SizeOfNode {
+  int    *parent, *size, *of;
+  HD void operator()(int p) const { of[p] = size[root_of(parent, p)]; }
+};
 struct MarkPockets {
-  int           *parent;
   const int     *size;
   unsigned char *mark;
-  HD void        operator()(int p) const
-  {
-    const int n = size[root_of(parent, p)];
-    mark[p] = n > 1 && n <= max_in_strong_block;
-  }
+  HD void        operator()(int p) const { mark[p] = size[p] > 1 && size[p] <= max_in_strong_block; }
 };
 
-// The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than a
-// block some number above. n: own nodes, which come first, also as roots.
+// The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than
+// `most` some number above. n: own nodes, which come first, also as roots.
 template <class T>
-void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, std::vector<int> &size)
+void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, int most,
+                          std::vector<int> &size)
 {
   const int           n = level.n, all = n + level.ghosts;
   double              before = 0, own = n; // all nodes may be more than an int counts
   std::vector<double> label((size_t)all); // the least number of a node in it, or -1: it is too large
   std::vector<char>   shared((size_t)all, 0);
   MPI_Exscan(&own, &before, 1, MPI_DOUBLE, MPI_SUM, comm);
-  for (int p = 0; p < all; ++p) label[(size_t)p] = size[(size_t)p] > max_in_strong_block ? -1 : before + p;
+  for (int p = 0; p < all; ++p) label[(size_t)p] = size[(size_t)p] > most ? -1 : before + p;
   for (double changed = 1; changed > 0;) {
     Buffer<double> sent((size_t)all);
     for (int p = 0; p < n; ++p) sent.data()[p] = label[(size_t)root[(size_t)p]];
@@ -75,7 +76,7 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
   std::vector<double> mine; // labels and sizes
   for (int p = 0; p < n; ++p)
     if (shared[(size_t)p]) {
-      if (label[(size_t)p] < 0) size[(size_t)p] = max_in_strong_block + 1;
+      if (label[(size_t)p] < 0) size[(size_t)p] = most + 1;
       else mine.insert(mine.end(), {label[(size_t)p], (double)size[(size_t)p]});
     }
   std::map<double, double>  sum;
@@ -83,32 +84,44 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
   for (size_t k = 0; k < gathered.size(); k += 2) sum[gathered[k]] += gathered[k + 1];
   for (int p = 0; p < n; ++p)
     if (shared[(size_t)p] && label[(size_t)p] >= 0)
-      size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)max_in_strong_block + 1);
+      size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)most + 1);
 }
 
 } // namespace
 
-// Is each node in a pocket? inverse: of the diagonal, with ghosts.
-template <class T> Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &level, const T *inverse)
+template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int most)
 {
+  const Exec &exec = level.exec;
   const int   n = level.n, all = n + level.ghosts;
-  Buffer<int> parent = make_unset<int>((size_t)all), size = make<int>((size_t)all);
-  for_each(exec_, all, Enumerate{parent.data()});
-  for_each(exec_, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, n, parent.data()});
-  for_each(exec_, n, CountMembers{parent.data(), size.data()});
+  Buffer<int> parent = make_unset<int>(exec, (size_t)all), of = make_unset<int>(exec, (size_t)all),
+              size = make_unset<int>(exec, (size_t)all);
+  size.zero();
+  for_each(exec, all, Enumerate{parent.data()});
+  for_each(exec, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
+  for_each(exec, n, CountMembers{parent.data(), size.data()});
   if (level.distributed) {
     std::vector<int> root = listed(parent), sizes = listed(size);
     for (int p = 0; p < all; ++p) root[(size_t)p] = root[(size_t)root[(size_t)p]]; // the roots of lesser ones are known
-    count_over_processes(level, comm_, root, sizes);
-    size = copy_to(exec_.space, sizes);
+    count_over_processes(level, comm, root, most, sizes);
+    size = copy_to(exec.space, sizes);
   }
-  Buffer<unsigned char> mark = make_unset<unsigned char>((size_t)all);
-  for_each(exec_, all, MarkPockets{parent.data(), size.data(), mark.data()});
-  if (level.distributed) level.exchange.forward(mark.data(), 1);
+  for_each(exec, all, SizeOfNode{parent.data(), size.data(), of.data()});
+  if (level.distributed) level.exchange.forward(of.data(), 1);
+  return of;
+}
+
+// Is each node in a pocket? inverse: of the diagonal, with ghosts.
+template <class T> Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &level, const T *inverse)
+{
+  const Buffer<int>     size = component_sizes(comm_, level, inverse, (T)weakly_tied, max_in_strong_block);
+  Buffer<unsigned char> mark = make_unset<unsigned char>(size.size());
+  for_each(exec_, (int)size.size(), MarkPockets{size.data(), mark.data()});
   return mark;
 }
 
-#define INSTANTIATE(T) template Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &, const T *);
+#define INSTANTIATE(T) \
+  template Buffer<int>           component_sizes(MPI_Comm, Level<T> &, const T *, T, int); \
+  template Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &, const T *);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -126,7 +126,11 @@ private:
   void                    keep_points();
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Key *key, int n) const;
-  Buffer<T>               find_weak(Level<T> &fine, const Buffer<int> &leaf, double few);
+  bool                    counts_once() const { return params_.dim < 3 || params_.bs > 1; } // components
+  Buffer<T>               largest_diagonals(Level<T> &fine) const;
+  double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
+  bool                    has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
+  bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d);
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
   struct Parts;
@@ -134,7 +138,7 @@ private:
   void                    label_others(Level<T> &fine, Parts &parts);
   int                     number_parts(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    drop_weights(Level<T> &fine, Parts &parts);
-  void                    split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf);
+  void                    split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);
@@ -157,7 +161,8 @@ private:
   // Parts of the mesh that grids keep apart: found by values, so that operators are made with their patterns; some
   // vertex is of several.
   struct {
-    bool strong = false, split = false;
+    bool   strong = false, split = false;
+    double weak = 0; // couplings that do not count
   } parts_;
 };
 

@@ -13,6 +13,7 @@
 #include "tree/coupled.hpp"
 #include "tree/setup.hpp"
 #include "exec/gather.hpp"
+#include "exec/random.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <climits>
@@ -25,22 +26,38 @@ namespace {
 constexpr double of_core = 0.25;
 constexpr int    marker  = INT_MAX; // above all labels
 
-// A component of the core of a vertex; a marker stands before those of each vertex that may have several.
+// A component of the core of a vertex; a marker stands before those of each vertex that may have several. Labels depend
+// on the processes and on the numbers of nodes, the order of components does not: `nodes` is the sum of a random number
+// for each node that needs the function, by the node's key.
 struct Component {
   int  vertex, label;
-  bool operator<(const Component &o) const { return vertex != o.vertex ? vertex < o.vertex : label > o.label; }
-  bool operator==(const Component &o) const { return vertex == o.vertex && label == o.label; }
+  Key  nodes = 0;
+  bool marks() const { return label == marker; }
+  bool operator<(const Component &o) const
+  {
+    if (vertex != o.vertex) return vertex < o.vertex;
+    if (marks() != o.marks()) return marks();
+    return nodes != o.nodes ? nodes < o.nodes : label > o.label;
+  }
+  bool same(const Component &o) const { return vertex == o.vertex && label == o.label; }
 };
 // Those of all processes, each once, in order.
 void gather(MPI_Comm comm, std::vector<Component> &list)
 {
   const auto once = [&] {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
+    std::sort(list.begin(), list.end(), [](const Component &a, const Component &b) {
+      return a.vertex != b.vertex ? a.vertex < b.vertex : a.label > b.label;
+    });
+    size_t n = 0;
+    for (const Component &c : list)
+      if (n && list[n - 1].same(c)) list[n - 1].nodes += c.nodes;
+      else list[n++] = c;
+    list.resize(n);
   };
   once();
   list = gather_from_all(comm, list).all;
   once();
+  std::sort(list.begin(), list.end());
 }
 
 // Leaves of which all nodes have the same vertices: runs of own nodes in their order, and behind them those of ghosts.
@@ -94,6 +111,7 @@ template <class T> struct Setup<T>::Parts {
   std::vector<unsigned char> core, labelled, needs; // corners, one bit each; needs: whose functions there must be
   std::vector<int>           largest, several;     // label around each vertex; are there others?
   std::vector<int>           number;               // of the function
+  Buffer<Key>                key;                  // of the nodes, the same for any processes
   const int                 *vertices_of(int p) const { return vertex.data() + (ptrdiff_t)corners * leaf.data()[p]; }
   size_t                     at(int p, int c) const { return (size_t)p * (size_t)corners + (size_t)c; }
   // f(c, d) for corners c of p and d of its neighbour q, among those marked, at the same vertex; e: their entry
@@ -240,22 +258,28 @@ template <class T> int Setup<T>::number_parts(Level<T> &fine, const Cells &cells
 {
   const std::vector<int> numbers = listed(cells.number);
   const auto             number_of_vertex = [&](int v) { return fine.distributed ? numbers[(size_t)v] : v; };
-  std::vector<Component> list, newest((size_t)parts.corners, Component{-1, 0});
+  std::vector<Component> list;
+  std::vector<size_t>    newest((size_t)parts.corners, 0); // in the list, of each corner
   for (int v = 0; v < cells.vertices; ++v)
     if (parts.several[(size_t)v]) list.push_back({number_of_vertex(v), marker});
   for (int p = 0; p < parts.points; ++p)
     for_bits(parts.needs[(size_t)p], [&](int c) {
-      const int       v = parts.vertices_of(p)[c];
-      const Component of{v, parts.label[parts.at(p, c)]};
-      if (!parts.several[(size_t)v] || of == newest[(size_t)c]) return;
-      list.push_back({number_of_vertex(v), of.label});
-      newest[(size_t)c] = of;
+      const int v = parts.vertices_of(p)[c];
+      if (!parts.several[(size_t)v]) return;
+      const Component of{number_of_vertex(v), parts.label[parts.at(p, c)],
+                         mix(parts.key.empty() ? (Key)p : parts.key.data()[p])};
+      size_t         &at = newest[(size_t)c];
+      if (at < list.size() && list[at].same(of)) list[at].nodes += of.nodes;
+      else {
+        at = list.size();
+        list.push_back(of);
+      }
     });
   gather(fine.distributed ? (MPI_Comm)comm_ : MPI_COMM_SELF, list);
   if (list.empty()) return -1;
   // markers before each place: their vertices are none any more
   std::vector<int> markers(list.size() + 1);
-  for (size_t k = 0; k < list.size(); ++k) markers[k + 1] = markers[k] + (list[k].label == marker);
+  for (size_t k = 0; k < list.size(); ++k) markers[k + 1] = markers[k] + list[k].marks();
   // of each vertex, where its marker is or would be
   std::vector<int> begin((size_t)cells.vertices);
   for (int v = 0; v < cells.vertices; ++v)
@@ -303,19 +327,16 @@ template <class T> void Setup<T>::drop_weights(Level<T> &fine, Parts &parts)
   if (fine.distributed) fine.exchange.forward(fine.transfer.weight.data(), parts.corners);
 }
 
-template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf)
+// key: of the nodes of the mesh; those of other grids go by their numbers among all
+template <class T>
+void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
 {
-  // Vertices with several parts are few on any mesh: at most as many as two lines (surfaces) across the mesh have
-  // nodes, or 3 % of all nodes. On meshes whose nodes moved at random they are 0.3 to 0.4 %, with slits every six
-  // elements 30 %.
-  const double    lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
-  const double    few   = std::max(lines, 0.03 * fine.nodes);
-  const Buffer<T> d     = find_weak(fine, leaf, few);
-  if (!parts_.split && !has_parts(fine, cells, leaf, few, d)) return;
+  Buffer<T> values;
+  if (!find_parts(fine, cells, leaf, values)) return;
   const int corners = fine.transfer.corners;
   Parts     parts;
   parts.corners = corners;
-  parts.whole   = params_.bs > 1 || d.size();
+  parts.whole   = params_.bs > 1 || values.size();
   parts.points  = fine.points;
   parts.all     = fine.n + fine.ghosts;
   parts.i       = on_host(fine.i);
@@ -323,9 +344,10 @@ template <class T> void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, Buf
   parts.leaf    = on_host(leaf);
   parts.vertex  = on_host(cells.vertex);
   parts.weight  = on_host(fine.transfer.weight);
-  parts.d       = on_host(d);
-  if (d.size()) parts.a = on_host(fine.a);
-  parts.coupled = {parts.a.data(), parts.d.size() ? parts.d.data() : nullptr, params_.bs};
+  parts.d       = on_host(values);
+  parts.key     = on_host(levels_.size() > 1 ? fine.start : key);
+  if (values.size()) parts.a = on_host(fine.a);
+  parts.coupled = {parts.a.data(), parts.d.size() ? parts.d.data() : nullptr, params_.bs, (T)parts_.weak};
   parts.label.assign((size_t)parts.all * (size_t)corners, 0);
   label_cores(fine, cells, parts);
   label_others(fine, parts);
@@ -398,7 +420,7 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
   cells.vertices = (int)from.size();
 }
 
-#define INSTANTIATE(T) template void Setup<T>::split_leaves(Level<T> &, Cells &, Buffer<int> &);
+#define INSTANTIATE(T) template void Setup<T>::split_leaves(Level<T> &, Cells &, const Buffer<Key> &, Buffer<int> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

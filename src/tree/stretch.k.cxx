@@ -16,6 +16,15 @@ struct Moments {
   {
     for (int q = 0; q < 3; ++q) m[q] += o.m[q];
   }
+  // A node's own, of which the shares count: no long coupling outweighs the others. size: of what was added up. The
+  // couplings of the vertices of quadratic triangles add up to zero, of which rounding is left.
+  HD void join_shares(const double *own, int dim, double size)
+  {
+    constexpr double some = 0.3;
+    double           all  = 0;
+    for (int q = 0; q < dim; ++q) all += own[q];
+    for (int q = 0; q < dim && all > some * size; ++q) m[q] += own[q] / all;
+  }
 };
 struct FindMoments {
   RowReader reader;
@@ -24,7 +33,7 @@ struct FindMoments {
   HD void          operator()(int i, int j, Moments &sum) const
   {
     const int p = j * list_row + i;
-    double    m[3] = {}, all = 0; // a node's own, of which the shares count: no long coupling outweighs the others
+    double    m[3] = {}, size = 0;
     if (p >= n) return;
     reader.each(p, [&](int k, int column, double v) {
       const int other = reader.node(column);
@@ -32,10 +41,10 @@ struct FindMoments {
       for (int q = 0; q < dim; ++q) {
         const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * other + q];
         m[q] -= v * d * d;
+        size += fabs(v) * d * d;
       }
     });
-    for (int q = 0; q < dim; ++q) all += m[q];
-    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
+    sum.join_shares(m, dim, size);
   }
 };
 
@@ -49,7 +58,7 @@ struct FindScalarMoments {
   {
     constexpr int at_once = 8;
     const int     p = j * list_row + i;
-    double        m[3] = {}, mine[3] = {}, all = 0;
+    double        m[3] = {}, mine[3] = {}, size = 0;
     if (p >= n || (reader.constrained && reader.constrained[p])) return;
     for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
     const Index end = reader.m.i[p + 1];
@@ -65,11 +74,13 @@ struct FindScalarMoments {
         if (reader.constrained && reader.constrained[column[k]]) v[k] = 0;
       for (int q = 0; q < dim; ++q) {
         for (int k = 0; k < at_once; ++k) y[k] = x[(ptrdiff_t)dim * column[k] + q];
-        for (int k = 0; k < at_once; ++k) m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
+        for (int k = 0; k < at_once; ++k) {
+          m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
+          size += fabs(v[k]) * (mine[q] - y[k]) * (mine[q] - y[k]);
+        }
       }
     }
-    for (int q = 0; q < dim; ++q) all += m[q];
-    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
+    sum.join_shares(m, dim, size);
   }
 };
 

@@ -259,6 +259,29 @@ TEST(AuxAMG, SinglePrecisionRefusesWhatIsNearlySingular)
   EXPECT_EQ(other.coarsest().dropped, 1);
 }
 
+// A node whose couplings add up to hardly anything, as those of the vertices of quadratic triangles, is no reason to stretch the coordinates.
+TEST(AuxAMG, CouplingsThatCancelDoNotStretch)
+{
+  const int           m = 24, n = m * m, odd = n / 2 + m / 2;
+  std::vector<double> x, a;
+  std::vector<int>    i{0}, j;
+  for (int p = 0; p < n; ++p) {
+    x.insert(x.end(), {(double)(p % m), (double)(p / m)});
+    for (int q : {p - m, p - 1, p, p + 1, p + m})
+      if (q >= 0 && q < n && (p / m == q / m || p % m == q % m)) {
+        const bool above = (p == odd || q == odd) && p % m == q % m && p != q;
+        j.push_back(q);
+        a.push_back(p == q ? 4 : above ? 1 - 1e-12 : -1);
+      }
+    i.push_back((int)j.size());
+  }
+  const Buffer<Index>  pi = put_indices(i), pj = put_indices(j);
+  const Buffer<double> values = put(a);
+  Hierarchy<double>    h(exec(), MPI_COMM_SELF, Params());
+  ASSERT_EQ(h.setup(rows_of(pi, pj, values), x.data(), {}, {}, true).kind, Failure::none);
+  EXPECT_EQ(h.scale(1), 1);
+}
+
 // Nodes whose rows have nothing but the diagonal: the couplings of others with them may come and go with new values.
 TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
 {
