@@ -39,7 +39,7 @@ template <class T, int BS, class V, int Corners> struct RestrictLeaf {
   const V   *b, *x;
   int        entries, at_run_time;
   V         *sums;
-  HD void    operator()(int l) const
+  __attribute__((always_inline)) HD void operator()(int l) const
   {
     const int corners = Corners ? Corners : at_run_time;
     V         sum[BS * (Corners ? Corners : max_corners)];
