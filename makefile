@@ -161,8 +161,8 @@ print-lib:
 $(addprefix $(BUILD)/obj/src/vipmg/,measure.k.o move.k.o ordered.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
 
 # Products of 27 points are long blocks without branches, on which g++ spends a third of its time looking for three
-# instructions that can be one. There are none.
-$(BUILD)/obj/src/rrb/three/%.k.o: VECTORS := --param=max-combine-insns=2
+# instructions that can be one. There are none. clang, which has no such option, would say so.
+$(BUILD)/obj/src/rrb/three/%.k.o: VECTORS := --param=max-combine-insns=2 -Wno-unused-command-line-argument
 
 # Tests alone run the emulated device's lines, and the compiler would take a tenth of the build's time for them.
 ifeq ($(CUDA),emulate)

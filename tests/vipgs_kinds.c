@@ -312,9 +312,6 @@ static PetscErrorCode TestStacks(void)
   PetscCall(Stack(30, 1e4, 0.5, &n));
   PetscCall(TestPack("30 boxes, masses 1 and 10000, smoother", n, 0.3, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
   PetscCall(End());
-  PetscCall(Stack(40, 1e5, 0.2, &n));
-  PetscCall(TestPack("40 boxes, masses 1 and 100000", n, 0.4, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
-  PetscCall(End());
   PetscCall(Stack(10, 1e4, 0.2, &n));
   PetscCall(TestPack("10 boxes, masses 1 and 10000, no friction", n, 0, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
   PetscCall(End());

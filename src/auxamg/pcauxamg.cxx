@@ -288,7 +288,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
    `PCGetInterpolations()` and `PCGetCoarseOperators()` give copies of the hierarchy, in the precision that it is in. A
    last operator may be singular: `PCMG` needs a solver for that, for instance `-mg_coarse_pc_type svd`.
 
-   `MATNEST`, `MATTRANSPOSEVIRTUAL` and `MATNORMAL` of `MATAIJ` are converted at each setup.
+   `MATBAIJ`, `MATSBAIJ`, and `MATNEST`, `MATTRANSPOSEVIRTUAL` and `MATNORMAL` of `MATAIJ` are converted at each setup.
 
    References:
 .  * - L. Wang, X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing

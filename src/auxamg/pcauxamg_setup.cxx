@@ -39,11 +39,11 @@ static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
                all[1], all[0], *bs);
     *bs = k;
   }
-  PetscCheck(*bs >= 1 && *bs <= 6, comm, PETSC_ERR_SUP,
-             "PC auxamg works with 1 to 6 unknowns per node: here are %" PetscInt_FMT
+  PetscCheck(*bs >= 1 && *bs <= tessera::tree::max_block, comm, PETSC_ERR_SUP,
+             "PC auxamg works with 1 to %d unknowns per node: here are %" PetscInt_FMT
              " (the matrix' block size, or rows by points of PCSetCoordinates()). Use it on the fields through "
              "-pc_type fieldsplit",
-             *bs);
+             tessera::tree::max_block, *bs);
   PetscCheck(M / *bs < 2000000000, comm, PETSC_ERR_SUP,
              "PC auxamg works with less than 2e9 nodes: here are %" PetscInt_FMT, M / *bs);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -93,7 +93,7 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
 
 // Shares of the nodes of a grid that are weakly coupled in one direction, and whose diagonal couplings differ.
 struct Directions {
-  double weak_x = 0, weak_y = 0, diagonal = 0;
+  double weak_x = 0, weak_y = 0, diagonal = 0; // weak_x: couplings along x are weak, lines would be along y
   double jumps  = 0; // nodes whose couplings to both sides of a direction differ much,
   double leaps  = 0; // or by orders of magnitude
 };

@@ -1,5 +1,6 @@
 // Ghost nodes of grids of one to three dimensions: lists of places, packed and unpacked by kernels where the fields
-// are.
+// are. Messages through MPI are doubles whatever the fields are, direct ones have the fields' type. rrb in space and
+// vipmg send fields by it, rrb also numbers of components and flags, which must arrive as they are.
 #pragma once
 #include "box/level.hpp"
 #include "exec/direct.hpp"

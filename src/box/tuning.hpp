@@ -55,7 +55,9 @@ constexpr double small_weight   = 1e-4;  // interpolation weights below are zero
 constexpr double tied           = 1e-6;  // a coupling below this share of the diagonal ties nothing
 constexpr double tied_sideways  = 0.1;   // a node whose row sum is below this share of its diagonal may interpolate
 constexpr double least_squares  = 0.3;   // weight of the collapsed stencil beside the test vectors
-constexpr double weak_direction = 0.25;  // a direction with less than this share of the other's couplings is weak
+// A direction with less than this share of the other's couplings is weak: how strong an anisotropy must be for lines;
+// weak_fraction says at how many nodes.
+constexpr double weak_direction = 0.25;
 constexpr double weak_fraction     = 0.02;  // a grid with more such nodes gets lines along the strong direction,
 constexpr double diagonal_fraction = 0.1;   // one with more nodes whose diagonal couplings differ gets both
 constexpr double mixed_fraction    = 0.2;   // both directions weak at more nodes: rough coefficients, to be tried

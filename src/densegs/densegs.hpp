@@ -11,7 +11,9 @@
 
 namespace tessera::densegs {
 
-constexpr int height = 64; // rows of a panel: some vectors of doubles, and two rows for each lane of a warp
+// Rows of a panel: some vectors of doubles. Kernels rely on it: two rows for each lane of a warp, masks of 64 bits,
+// four threads for each row, and two tiles of doubles in a block's shared memory.
+constexpr int height = 64;
 
 // What is done side by side (section III of the paper). All but relaxed give the iterates of sequential up to rounding.
 enum class Strategy {

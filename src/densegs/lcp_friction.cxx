@@ -271,7 +271,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   std::unique_ptr<HostSweeper>    on_host;
   if (m.on_device()) on_device.reset(new ContactSweeper(p, params));
   else on_host.reset(new HostSweeper(p, params));
-  while (report.sweeps < params.max_sweeps) {
+  while (report.sweeps < params.max_sweeps || !fine) {
     // w afresh: the updates below gather rounding
     if (on_host && on_host->few.used) on_host->multiply_few(x.data(), w.data());
     else multiply(p, x.data(), w.data());

@@ -175,6 +175,7 @@ struct Interior {
   bool reach()
   {
     constexpr double shift = 1e-12; // redundant contacts
+    constexpr double too_far = 1e8; // where no force stops what q asks for
     for (size_t i = 0; i < n; ++i) {
       for (size_t k = 0; k < (size_t)d; ++k) rounded[i * (size_t)d + k] = k == i % (size_t)d ? shift : 0;
       moved[i] = p.q[i] * D[i] / size;
@@ -184,7 +185,7 @@ struct Interior {
     double sum = 0;
     for (double v : moved) sum += v * v;
     const double length = std::sqrt(sum / (double)contacts);
-    for (size_t c = 0; c < contacts && std::isfinite(length); ++c) x[c * (size_t)d] = std::max(far, length);
+    for (size_t c = 0; c < contacts && length < too_far; ++c) x[c * (size_t)d] = std::max(far, length);
     return true;
   }
   // The forces, and w of them; returns the natural residual.

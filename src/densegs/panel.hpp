@@ -36,6 +36,8 @@ __device__ inline void write_slot(Slot *p, double value, Count sweep)
                : "memory");
 }
 
+static_assert(height == 64, "masks of 64 bits, two rows a lane, four threads a row");
+
 // Where the rows of a panel are: at their lower bounds, at their upper ones (bits), else between.
 struct Status {
   Count low = 0, high = 0;

@@ -36,4 +36,15 @@ template <class T> Gathered<T> gather_from_all(MPI_Comm comm, const std::vector<
   return gather_from_all(comm, mine.data(), (int)mine.size());
 }
 
+// The sum over the processes before this one. Collective.
+template <class T> T sum_before(MPI_Comm comm, T own)
+{
+  static_assert(std::is_same<T, int>::value || std::is_same<T, double>::value, "types that MPI is told");
+  int rank;
+  T   sum = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Exscan(&own, &sum, 1, std::is_same<T, int>::value ? MPI_INT : MPI_DOUBLE, MPI_SUM, comm);
+  return rank ? sum : 0; // MPI leaves it undefined on the first
+}
+
 } // namespace tessera

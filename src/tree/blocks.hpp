@@ -28,7 +28,9 @@ constexpr double strong_coupling = 0.4, very_strong_coupling = 0.6, coupling_bes
 template <class T> struct StrongBlocks {
   bool        found = false;     // have been looked for
   bool        any   = false;     // on any process
-  int         n     = 0;         // in which this process has unknowns
+  // In which this process has unknowns: each process counts those that it shares with others, and those of a level that
+  // is not distributed are all on every process.
+  int         n     = 0;
   Buffer<int> begin, at;         // of each block, and the end: its members, and its entries row by row
   Buffer<int> member;            // unknowns of this process; -1 - k: the k-th one of others
   Buffer<int> row, block, place; // the unknowns of this process, of each its block and the place there

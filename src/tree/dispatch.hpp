@@ -1,5 +1,6 @@
 // From numbers known at run time to those that kernels are compiled for.
 #pragma once
+#include "tree/params.hpp"
 #include <type_traits>
 
 namespace tessera::tree {
@@ -22,15 +23,15 @@ template <class F> void with_corners(int corners, const F &f)
   else f(Number<8>());
 }
 
-constexpr int max_block = 6; // unknowns of a node, at most
 template <class F> void with_block(int bs, const F &f)
 {
+  static_assert(max_block == 6, "one line for each number of unknowns");
   if (bs == 1) f(Number<1>());
   else if (bs == 2) f(Number<2>());
   else if (bs == 3) f(Number<3>());
   else if (bs == 4) f(Number<4>());
   else if (bs == 5) f(Number<5>());
-  else f(Number<6>());
+  else f(Number<max_block>());
 }
 
 } // namespace tessera::tree

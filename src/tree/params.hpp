@@ -4,6 +4,8 @@
 
 namespace tessera::tree {
 
+constexpr int max_block = 6; // unknowns of a node, at most
+
 constexpr int max_exact = 2000; // unknowns of the last grid
 constexpr int divided_least = 16; // processes divide grids of more unknowns than so many a process
 constexpr int max_in_block = 64; // of a block that Gauss-Seidel solves exactly

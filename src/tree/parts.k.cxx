@@ -10,6 +10,7 @@
 #include "tree/rows.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
+#include "exec/gather.hpp"
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -200,7 +201,7 @@ template <class T>
 bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const
 {
   constexpr double many = 0.0625;
-  constexpr int    most = 200;
+  constexpr int    most = 64;
   if (params_.dim != 2 || params_.bs > 1 || !(count_weak(fine, leaf, d) > many * fine.nodes)) return false;
   Buffer<T> inverse = make_unset<T>(d.size());
   for_each(exec_, (int)d.size(), Inverse<T>{d.data(), inverse.data()});
@@ -211,9 +212,10 @@ bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer
 }
 
 // Do grids have functions for parts of the mesh? d: the largest diagonal entries where values tell parts apart, on all
-// grids then. On the first grid these are parts that hardly anything ties to others, if many nodes have such couplings;
-// but pockets (pockets.k.cxx) that are tied weakly, as more than hardly, if many nodes are in some. Barriers around
-// them may be so thin that no node is inside, and diagonals do not jump. Collective.
+// grids then. On the first grid these are parts that hardly anything ties to others (hardly_coupled), if many nodes have
+// such couplings. If many nodes lie in pockets (pockets.k.cxx) by the weaker bound weakly_coupled, and not by
+// hardly_coupled, the weaker one is the bound. Barriers around pockets may be so thin that no node is inside, and
+// diagonals do not jump. Collective.
 template <class T>
 bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d)
 {
@@ -249,8 +251,7 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
                                             const Buffer<T> &d)
 {
   const int corners = fine.transfer.corners, points = fine.points, all = fine.n + fine.ghosts;
-  int       offset = 0;
-  if (fine.distributed) MPI_Exscan(&points, &offset, 1, MPI_INT, MPI_SUM, comm_);
+  const int offset = fine.distributed ? sum_before(comm_, points) : 0;
   Buffer<int> root = make_unset<int>((size_t)all), label = make_unset<int>((size_t)all * (size_t)corners);
   for_each(exec_, all, Enumerate{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();

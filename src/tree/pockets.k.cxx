@@ -50,10 +50,9 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
                           std::vector<int> &size)
 {
   const int           n = level.n, all = n + level.ghosts;
-  double              before = 0, own = n; // all nodes may be more than an int counts
+  const double        before = sum_before(comm, (double)n); // all nodes may be more than an int counts
   std::vector<double> label((size_t)all); // the least number of a node in it, or -1: it is too large
   std::vector<char>   shared((size_t)all, 0);
-  MPI_Exscan(&own, &before, 1, MPI_DOUBLE, MPI_SUM, comm);
   for (int p = 0; p < all; ++p) label[(size_t)p] = size[(size_t)p] > most ? -1 : before + p;
   for (double changed = 1; changed > 0;) {
     Buffer<double> sent((size_t)all);

@@ -135,9 +135,8 @@ template <class T> struct Setup<T>::Parts {
 template <class T> void Setup<T>::label_cores(Level<T> &fine, const Cells &cells, Parts &parts)
 {
   const int corners = parts.corners, points = parts.points, all = parts.all;
-  int       offset = 0;
+  const int offset = fine.distributed ? sum_before(comm_, points) : 0;
   const T   least  = parts.whole ? 0 : (T)of_core;
-  if (fine.distributed) MPI_Exscan(&points, &offset, 1, MPI_INT, MPI_SUM, comm_);
   Sets sets((size_t)all * (size_t)corners);
   parts.core.assign((size_t)all, 0);
   parts.needs.assign((size_t)all, 0);

@@ -11,20 +11,34 @@ namespace {
 
 // Strength of the couplings along the axes, sum -a_ij (x_i - x_j)^2: for the Laplacian the same along all.
 struct Moments {
-  double  m[3] = {};
+  // Of the nodes whose couplings hardly cancel, and of all whose couplings do not cancel up to rounding: sums, and how
+  // many nodes these are of.
+  double  firm[3] = {}, any[3] = {}, firm_nodes = 0, any_nodes = 0;
   HD void join(const Moments &o)
   {
-    for (int q = 0; q < 3; ++q) m[q] += o.m[q];
+    for (int q = 0; q < 3; ++q) firm[q] += o.firm[q], any[q] += o.any[q];
+    firm_nodes += o.firm_nodes;
+    any_nodes += o.any_nodes;
   }
   // A node's own, of which the shares count: no long coupling outweighs the others. size: of what was added up. The
-  // couplings of the vertices of quadratic triangles add up to zero, of which rounding is left.
+  // couplings of the vertices of quadratic triangles add up to zero, of which rounding is left; those of bilinear
+  // elements that are longer than wide cancel in part at all nodes alike.
   HD void join_shares(const double *own, int dim, double size)
   {
-    constexpr double some = 0.3;
+    constexpr double some = 0.3, rounding = 1e-10;
     double           all  = 0;
     for (int q = 0; q < dim; ++q) all += own[q];
-    for (int q = 0; q < dim && all > some * size; ++q) m[q] += own[q] / all;
+    if (!(all > rounding * size)) return;
+    const bool is_firm = all > some * size;
+    any_nodes += 1;
+    firm_nodes += is_firm;
+    for (int q = 0; q < dim; ++q) {
+      any[q] += own[q] / all;
+      if (is_firm) firm[q] += own[q] / all;
+    }
   }
+  // Those that count
+  const double *sums() const { return firm_nodes >= 0.5 * any_nodes ? firm : any; }
 };
 struct FindMoments {
   RowReader reader;
@@ -97,12 +111,13 @@ template <class T> void Hierarchy<T>::stretch_frame(const Rows &rows, const Buff
     forall_join(exec_, list_box(rows.n), FindScalarMoments{reader, x.data(), params_.dim, rows.n}, found.data());
   else forall_join(exec_, list_box(rows.n), FindMoments{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;
-  MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);
-  double largest = 0;
-  for (double m : sum.m) largest = std::max(largest, m);
+  MPI_Allreduce(&mine, &sum, sizeof(Moments) / sizeof(double), MPI_DOUBLE, MPI_SUM, comm_);
+  const double *const along   = sum.sums();
+  double              largest = 0;
+  for (int q = 0; q < params_.dim; ++q) largest = std::max(largest, along[q]);
   for (int q = 0; q < params_.dim; ++q) {
-    if (!(sum.m[q] > 0) || !std::isfinite(largest / sum.m[q])) continue; // points on a line or in a plane
-    const double steps = std::round(2 * std::log2(largest / sum.m[q])); // 4 log2 of the factor
+    if (!(along[q] > 0) || !std::isfinite(largest / along[q])) continue; // points on a line or in a plane
+    const double steps = std::round(2 * std::log2(largest / along[q])); // 4 log2 of the factor
     if (steps >= 2) frame_.factor[q] *= std::exp2(steps / 4);
   }
 }

@@ -13,7 +13,7 @@ namespace tessera::vipmg {
 namespace {
 
 // a direction with less than this share of the strongest one's couplings is not coarsened
-constexpr double weak_direction = 0.35;
+constexpr double weak_to_coarsen = 0.35;
 constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
 
 constexpr double windy          = 0.1;  // where convection is about as strong as diffusion, as a share of all
@@ -162,7 +162,7 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
   if (l.shared && device::failed()) return true; // its sums say nothing, and the other processes have others
   double limit[3];
   int    step[3];
-  for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_direction / indifferent : weak_direction * indifferent;
+  for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_to_coarsen / indifferent : weak_to_coarsen * indifferent;
   (void)directions(plan, l, s, limit, step);
   return step[0] == l.step[0] && step[1] == l.step[1] && step[2] == l.step[2];
 }
@@ -196,7 +196,7 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
 {
   const Level &fine = plan.levels.back();
   Level        c;
-  const double limit[3] = {weak_direction, weak_direction, weak_direction};
+  const double limit[3] = {weak_to_coarsen, weak_to_coarsen, weak_to_coarsen};
   int          step[3], periods[3];
   if (!directions(plan, fine, s, limit, step)) return false;
   for (int d = 0; d < 3; ++d) {

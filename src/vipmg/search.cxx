@@ -8,11 +8,11 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr double still_good = 1e-4; // the Jacobian is kept if it predicted F up to this share of the change of F
-// Without a symmetric Jacobian a step may raise the natural residual by the factor `allowed`, and points may be worse
-// than the best one for `patience` iterations. A point is better only if its residual is `below` times that of the best
-// one: smaller gains may be oscillation.
-constexpr double allowed    = 1.1;
+constexpr double well_predicted = 1e-4; // the Jacobian is kept if it predicted F up to this share of the change of F
+// Without a symmetric Jacobian a step may raise the natural residual by the factor `allowed_growth`, and points may be
+// worse than the best one for `patience` iterations. A point is better only if its residual is `below` times that of
+// the best one: smaller gains may be oscillation.
+constexpr double allowed_growth = 1.1;
 constexpr double below      = 0.99;
 constexpr int    patience   = 8;
 // A whole step at whose end F . d is more than `turned` times what it was at its beginning, and opposite, while the
@@ -99,14 +99,14 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     }
     slope            = point.slope / t; // along the whole step
     const double now = std::sqrt(point.measure.natural);
-    if (tries == 0 && !step) *current = point.difference <= still_good * still_good * model.moved;
+    if (tries == 0 && !step) *current = point.difference <= well_predicted * well_predicted * model.moved;
     const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
     good = smaller && (!by_slope || slope <= 0.5 * -first || tries > 4);
     // The slope of a convex energy grows from `first` to zero: up to there a longer step is a better one, unless it
     // consists of rounding errors.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
     if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
-    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed * natural) {
+    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed_growth * natural) {
       good = !(by_slope && slope > turned * -first && now > turned * natural);
       if (!good) far = now;
     }

@@ -49,10 +49,10 @@ PetscErrorCode TreeMatrix::ChooseBlock(const MeshSource &source, Mat J, const Co
     PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
     if (all[1] > 0 && all[0] % all[1] == 0) bs_ = all[0] / all[1];
   }
-  PetscCheck(bs_ >= 1 && bs_ <= 6, comm, PETSC_ERR_SUP,
-             "%s works with 1 to 6 unknowns per node on meshes: here are %" PetscInt_FMT
+  PetscCheck(bs_ >= 1 && bs_ <= tree::max_block, comm, PETSC_ERR_SUP,
+             "%s works with 1 to %d unknowns per node on meshes: here are %" PetscInt_FMT
              " (the matrix' block size, or rows by points of PCSetCoordinates())",
-             source.who, bs_);
+             source.who, tree::max_block, bs_);
   PetscCheck(M / bs_ < 2000000000, comm, PETSC_ERR_SUP, "%s works with less than 2e9 nodes: here are %" PetscInt_FMT,
              source.who, M / bs_);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -282,6 +282,38 @@ TEST(AuxAMG, CouplingsThatCancelDoNotStretch)
   EXPECT_EQ(h.scale(1), 1);
 }
 
+// Bilinear elements four times as long as wide whose coefficient is 1000 times as large across: couplings cancel in part
+// at all nodes.
+TEST(AuxAMG, LongQuadrilateralsStretch)
+{
+  const int           m = 24, n = m * m;
+  const double        hx = 4, hy = 1, cx = 1e-3;
+  std::vector<double> x, a;
+  std::vector<int>    i{0}, j;
+  for (int p = 0; p < n; ++p) {
+    x.insert(x.end(), {hx * (p % m), hy * (p / m)});
+    for (int q = 0; q < n; ++q) {
+      const int dx = std::abs(p % m - q % m), dy = std::abs(p / m - q / m);
+      double    v  = p == q ? 1e-3 : 0;
+      if (dx > 1 || dy > 1) continue;
+      for (int e = 0; e < 4; ++e) { // elements on the sides of p that have q, too
+        const int ex = p % m - e % 2, ey = p / m - e / 2;
+        if (ex < 0 || ey < 0 || ex >= m - 1 || ey >= m - 1) continue;
+        if (q % m < ex || q % m > ex + 1 || q / m < ey || q / m > ey + 1) continue;
+        v += cx * hy / hx * (dx ? -1 : 1) * (dy ? 1 : 2) / 6 + hx / hy * (dy ? -1 : 1) * (dx ? 1 : 2) / 6;
+      }
+      j.push_back(q);
+      a.push_back(v);
+    }
+    i.push_back((int)j.size());
+  }
+  const Buffer<Index>  pi = put_indices(i), pj = put_indices(j);
+  const Buffer<double> values = put(a);
+  Hierarchy<double>    h(exec(), MPI_COMM_SELF, Params());
+  ASSERT_EQ(h.setup(rows_of(pi, pj, values), x.data(), {}, {}, true).kind, Failure::none);
+  EXPECT_LT(h.scale(1), 1. / 16); // 1 / 32, but for the sides
+}
+
 // Nodes whose rows have nothing but the diagonal: the couplings of others with them may come and go with new values.
 TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
 {

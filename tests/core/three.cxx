@@ -46,8 +46,41 @@ struct Made {
   box::Box3               own;
 };
 
-// The solver of the 7-point operator with these couplings and 1e-6 on its diagonal; slabs along z.
-static Made make(const Case &c, Space where, const Comm &comm, const Params &params = Params())
+// The operator with these couplings and 1e-6 on its diagonal; oblique: couplings with the nodes (1, 1, 0) ahead and
+// behind, of 27 points.
+static void set_values(Made &m, const Case &c, Space where, bool refresh, double oblique = 0)
+{
+  const box::Layout3  &l = m.solver->finest().layout;
+  const bool           box = oblique > 0;
+  const size_t         plane = l.size();
+  const int            centre = box ? 13 : 0, star[6] = {12, 14, 10, 16, 4, 22};
+  std::vector<double>  a((box ? 27 : 7) * plane, 0);
+  std::vector<uint8_t> free(plane, 0);
+  for (int k = m.own.lo[2]; k < m.own.hi[2]; ++k)
+    for (int j = 0; j < c.n[1]; ++j)
+      for (int i = 0; i < c.n[0]; ++i) {
+        const int    q[3] = {i, j, k};
+        const size_t e    = (size_t)l.at(i, j, k);
+        int          to[3];
+        const auto   add = [&](int p, double v) {
+          a[(size_t)centre * plane + e] += v;
+          a[(size_t)p * plane + e] = -v;
+        };
+        free[e] = 1;
+        a[(size_t)centre * plane + e] = 1e-6;
+        for (int d = 0; d < 3; ++d)
+          for (int s = 0; s < 2; ++s)
+            add(box ? star[2 * d + s] : 1 + 2 * d + s, coupling_of(c, q, d, 2 * s - 1, to));
+        if (box && i + 1 < c.n[0] && j + 1 < c.n[1]) add(centre + 4, oblique * (1 + hash(i, j, k)));
+        if (box && i > 0 && j > 0) add(centre - 4, oblique * (1 + hash(i - 1, j - 1, k)));
+      }
+  Buffer<double>  planes = copy_to(where, a);
+  Buffer<uint8_t> flags  = copy_to(where, free);
+  EXPECT_FALSE(m.solver->setup({planes.data(), flags.data(), box, false}, refresh).failed);
+}
+
+// A solver without an operator; slabs along z.
+static Made create(const Case &c, Space where, const Comm &comm, const Params &params = Params())
 {
   Made m;
   int  rank, size;
@@ -62,28 +95,12 @@ static Made make(const Case &c, Space where, const Comm &comm, const Params &par
   m.own    = boxes[(size_t)rank];
   m.solver = make_solver(false);
   m.solver->create({where, 1}, comm, c.n, c.periodic, boxes, params);
-  const box::Layout3  &l = m.solver->finest().layout;
-  const size_t         plane = l.size();
-  std::vector<double>  a(7 * plane, 0);
-  std::vector<uint8_t> free(plane, 0);
-  for (int k = m.own.lo[2]; k < m.own.hi[2]; ++k)
-    for (int j = 0; j < c.n[1]; ++j)
-      for (int i = 0; i < c.n[0]; ++i) {
-        const int    q[3] = {i, j, k};
-        const size_t e    = (size_t)l.at(i, j, k);
-        int          to[3];
-        free[e] = 1;
-        a[e]    = 1e-6;
-        for (int d = 0; d < 3; ++d)
-          for (int s = 0; s < 2; ++s) {
-            const double v = coupling_of(c, q, d, 2 * s - 1, to);
-            a[e] += v;
-            a[(size_t)(1 + 2 * d + s) * plane + e] = -v;
-          }
-      }
-  Buffer<double>  planes = copy_to(where, a);
-  Buffer<uint8_t> flags  = copy_to(where, free);
-  EXPECT_FALSE(m.solver->setup({planes.data(), flags.data(), false, false}, false).failed);
+  return m;
+}
+static Made make(const Case &c, Space where, const Comm &comm, const Params &params = Params())
+{
+  Made m = create(c, where, comm, params);
+  set_values(m, c, where, false);
   return m;
 }
 
@@ -211,6 +228,25 @@ static const Case alike[] = {
 TEST(Three, equal_rows_do_the_same_in_both_spaces)
 {
   for (const Case &c : alike) expect_same_applications(c, Params());
+}
+
+TEST(Three, nothing_of_equal_rows_stays_where_rows_differ)
+{
+  const Comm here(MPI_COMM_WORLD);
+  const auto expect_like = [&](const Made &m, const Made &fresh) {
+    const std::vector<double> x = apply(alike[0], m, space(), here), y = apply(alike[0], fresh, space(), here);
+    for (size_t k = 0; k < x.size(); ++k) ASSERT_NEAR(x[k], y[k], 1e-10 * std::abs(y[k]) + 1e-12);
+  };
+  Case other     = alike[0];
+  other.coupling = [](int d, int i, int j, int k) { return 1 + 0.1 * hash(i + 200 * d, j, k); };
+  Made m         = make(alike[0], space(), here);
+  set_values(m, other, space(), true);
+  expect_like(m, make(other, space(), here));
+  set_values(m, alike[0], space(), true);
+  set_values(m, other, space(), false, 0.2); // of 27 points
+  Made fresh = create(other, space(), here);
+  set_values(fresh, other, space(), false, 0.2);
+  expect_like(m, fresh);
 }
 
 TEST(Three, an_iteration_at_once_is_its_parts)

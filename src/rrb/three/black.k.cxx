@@ -295,7 +295,7 @@ template <class T> void BlackSystem<T>::launch_iteration()
   orthogonal(r_.data());
   on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
                            l.layout.half});
-  h_.cycle_in_graph(true);
+  h_.launch_cycle(true);
   orthogonal(l.x.data());
   total(Dot<double, T>{r_.data(), l.x.data(), l.layout.half}, &s->rz);
   on_black(l, Direct<T>{l.x.data(), p_.data(), {0, s}, l.layout.half});

@@ -154,7 +154,7 @@ template <class T> void Hierarchy<T>::cycle_with_parts()
   copy(constants_.data(), space, l.x.data(), space, n);
   find_residual(l);
   copy(l.r.data(), space, l.b.data(), space, n);
-  cycle_in_graph(false);
+  launch_cycle(false);
   for_each(exec_, (int)n, multigrid::Axpy<T, T>{constants_.data(), l.x.data(), (T)1, true});
   copy(right_.data(), space, l.b.data(), space, n);
   find_residual(l);
@@ -167,7 +167,7 @@ template <class T> uint64_t Hierarchy<T>::prepare_cycle()
   return setups_;
 }
 
-template <class T> void Hierarchy<T>::cycle_in_graph(bool begun)
+template <class T> void Hierarchy<T>::launch_cycle(bool begun)
 {
   begun_ = begun;
   multigrid::cycle(*this, cycle_, 0);
@@ -178,8 +178,8 @@ template <class T> void Hierarchy<T>::run_cycle(bool begun)
   const uint64_t version = prepare_cycle();
   if (!parts_.empty()) cycle_with_parts();
   else if (levels_[0].shared || peers_)
-    graph_.run(exec_.space, 2 * version + begun, 0, [&] { cycle_in_graph(begun); });
-  else cycle_in_graph(begun);
+    graph_.run(exec_.space, 2 * version + begun, 0, [&] { launch_cycle(begun); });
+  else launch_cycle(begun);
 }
 
 template <class T> void Hierarchy<T>::apply(const double *x, double *y)
@@ -195,7 +195,7 @@ template <class T> void Hierarchy<T>::apply(const double *x, double *y)
   template void Hierarchy<T>::up(int, multigrid::Visit); \
   template void Hierarchy<T>::solve(); \
   template uint64_t Hierarchy<T>::prepare_cycle(); \
-  template void Hierarchy<T>::cycle_in_graph(bool); \
+  template void Hierarchy<T>::launch_cycle(bool); \
   template void Hierarchy<T>::run_cycle(bool); \
   template void Hierarchy<T>::apply(const double *, double *);
 INSTANTIATE(double)

@@ -134,8 +134,8 @@ public:
   const uint8_t *free_among_dirichlet() const { return dirichlet_ ? free_.data() : nullptr; } // nullptr: all are
   bool           corrects_parts() const { return !parts_.empty(); }
   void           run_cycle(bool begun);  // levels_[0].x from levels_[0].b
-  uint64_t       prepare_cycle();        // before cycle_in_graph(); what a graph with it must be recorded anew for
-  void           cycle_in_graph(bool begun);
+  uint64_t       prepare_cycle();        // before launch_cycle(); what a graph with it must be recorded anew for
+  void           launch_cycle(bool begun);
 
   // Of all grids.
   int       deepest() const { return (int)levels_.size() - 1; }

@@ -10,7 +10,7 @@ namespace tessera::rrb::three {
 
 namespace {
 
-constexpr size_t most_levels = 64;
+constexpr size_t max_levels = 64;
 constexpr double exact_nodes = 200; // a grid of at most so many is solved exactly
 // Nodes that a choice of directions serves badly, beside those of full coarsening; where full coarsening serves
 // nearly all nodes it stays; of one direction alone, which makes many more coarse nodes, that is asked of fewer.
@@ -24,7 +24,7 @@ constexpr double few_bad_for_one_tried = 0.1;
 constexpr double few_bad_with_lines = 0.001;
 // Iterations that are fair where couplings are smooth, and where they jump; if the trial expects more the degree grows,
 // as iterations fall in proportion to it, up to so many times.
-constexpr double fair_smooth = 5.8, fair_rough = 14, most_more = 4;
+constexpr double fair_smooth = 5.8, fair_rough = 14, max_more = 4;
 // An iteration whose smoother solves lines takes so many times as long. A grid has them where they serve such a share
 // of its nodes, which is coarsened in other directions.
 constexpr double lines_cost = 1.5, lines_some = 0.02;
@@ -71,7 +71,7 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
   params_ = params;
   finest_boxes_ = boxes;
   levels_.clear();
-  levels_.reserve(most_levels);
+  levels_.reserve(max_levels);
   kinds_.clear();
   levels_.emplace_back();
   Level<T> &l = levels_[0];
@@ -310,7 +310,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   if (!refresh) begin(source.box);
   kinds_.clear();
   dirichlet_ = source.dirichlet;
-  if (!found_.size()) found_.resize(Extent{2 * most_levels, exec_.space}), differences_.resize(Extent{2, exec_.space});
+  if (!found_.size()) found_.resize(Extent{2 * max_levels, exec_.space}), differences_.resize(Extent{2, exec_.space});
   finest.halo.exchange(source.free);
   copy(source.free, exec_.space, free_.data(), exec_.space, free_.size());
   compress(finest, source, differences_);
@@ -445,7 +445,7 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
     try_others(source, failure);
   }
   if (failure.failed || tried_.expected <= fair()) return failure;
-  tried_.more = std::min(most_more, tried_.expected / fair());
+  tried_.more = std::min(max_more, tried_.expected / fair());
   for (size_t k = 0; k + 1 < levels_.size(); ++k) set_smoother(k);
   return failure;
 }

@@ -16,9 +16,11 @@ template <class T> struct SmallGrid {
 
 namespace {
 
+// Larger grids take longer in one block than kernels of all multiprocessors and their launches do
+// (docs/dev/measurements-gpu.md, small problems).
 constexpr double small_nodes = 1000;     // of the first of the small grids
 constexpr int    threads     = 256;      // of the block
-constexpr size_t most_bytes  = 40 << 10; // of the steps, in the block's memory
+constexpr size_t max_bytes   = 40 << 10; // of steps and grids, in the block's memory; else no grid is small
 
 // f(parity as a constant, place of the row's node, t, j, k) at nodes (2 t + parity, j, k), even ones first.
 template <class Block, class T, class F> HD void each_node(Block &block, const SmallGrid<T> &g, const F &f)
@@ -237,7 +239,7 @@ template <class T> void SmallGrids<T>::record(Hierarchy<T> &h, Cycle cycle, uint
   }
   RecordedLevels<T> levels{h, steps, first_, h.level(first_).incoming.empty()};
   multigrid::cycle(levels, cycle, first_);
-  if (grids.size() * sizeof(SmallGrid<T>) + steps.size() * sizeof(SmallStep<T>) > most_bytes) first_ = 0;
+  if (grids.size() * sizeof(SmallGrid<T>) + steps.size() * sizeof(SmallStep<T>) > max_bytes) first_ = 0;
   const Space space = h.level(0).exec.space;
   grids_ = copy_to(space, grids);
   steps_ = copy_to(space, steps);
