@@ -212,8 +212,8 @@ bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer
 }
 
 // Do grids have functions for parts of the mesh? d: the largest diagonal entries where values tell parts apart, on all
-// grids then. On the first grid these are parts that hardly anything ties to others (hardly_coupled), if many nodes have
-// such couplings. If many nodes lie in pockets (pockets.k.cxx) by the weaker bound weakly_coupled, and not by
+// grids then. On the first grid these are parts that hardly anything ties to others (hardly_coupled), if many nodes
+// have such couplings. If many nodes lie in pockets (pockets.k.cxx) by the weaker bound weakly_coupled, and not by
 // hardly_coupled, the weaker one is the bound. Barriers around pockets may be so thin that no node is inside, and
 // diagonals do not jump. Collective.
 template <class T>
