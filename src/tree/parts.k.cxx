@@ -220,8 +220,9 @@ template <class T>
 bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d)
 {
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
-  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. In space slivers have as
-  // many as fins, but of fewer parts.
+  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node
+  // parts of leaves are counted: in space slivers have as many components as fins, but of fewer parts; in the plane
+  // that ends sooner, as components take more passes to be known.
   const double surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
   const double many    = std::max(2 * surface, 0.03 * fine.nodes);
   const double few = counts_once() ? std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes) : many;
