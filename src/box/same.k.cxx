@@ -123,9 +123,8 @@ template <class T>
 void find_same(const Exec &exec, const Layout3 &layout, const Box3 &own, const RowNumbers<T> &numbers,
                Buffer<int> &same, int *alike_before)
 {
-  const Rows   rows = all_rows(own);
-  const Extent room{(size_t)4 * layout.mj * layout.mk, exec.space};
-  if (same.size() != room.n) same.resize(room); // where it was: graphs that are recorded hold addresses
+  const Rows rows = all_rows(own);
+  same.fit(Extent{(size_t)4 * layout.mj * layout.mk, exec.space}); // graphs that are recorded hold its address
   if (chunk_of(exec) == 1)
     return find_on_device(exec, layout, own, EqualRows<T>{numbers, own.lo[0], own.hi[0]}, same.data(), alike_before);
   for (int r = 0; r < (own.empty() ? 0 : rows.count()); ++r)
@@ -147,7 +146,7 @@ void find_uncut(const Exec &exec, const Layout3 &layout, const Box3 &own, const 
     if (out.size()) find_on_device(exec, layout, own, Uncut{same.data(), cut, layout.half}, out.data(), nullptr);
     return;
   }
-  if (out.size() != same.size()) out.resize(same.size());
+  out.fit(same.extent());
   for (int r = 0; r < (own.empty() ? 0 : rows.count()); ++r)
     for (int p = 0; p < 2; ++p) {
       int j, k;

@@ -123,10 +123,10 @@ struct Ridge {
   }
   bool end(double step)
   {
-    constexpr double most = 1e-2;
-    const bool       at_limit = value >= most;
+    constexpr double greatest = 1e-2;
+    const bool       at_limit = value >= greatest;
     went  = step;
-    value = step < brief ? std::min(100 * value, most) : std::max(0.1 * value, least);
+    value = step < brief ? std::min(100 * value, greatest) : std::max(0.1 * value, least);
     return step > 1e-10 || !at_limit;
   }
 };
@@ -223,6 +223,10 @@ struct Interior {
         column.to(blocks, c * (size_t)d + (size_t)k, d);
       }
     }
+    return factorise_blocks();
+  }
+  bool factorise_blocks()
+  {
     std::copy(blocks.begin(), blocks.end(), rounded.begin());
     return system->factorise(rounded);
   }
@@ -354,8 +358,7 @@ struct Interior {
   double newton()
   {
     for (size_t c = 0; c < contacts; ++c) linearise(c);
-    std::copy(blocks.begin(), blocks.end(), rounded.begin());
-    if (!system->factorise(rounded)) return HUGE_VAL;
+    if (!factorise_blocks()) return HUGE_VAL;
     solve();
     for (size_t c = 0; c < contacts; ++c) {
       Part       z = Part(x, c, d).plus(1, Part(dx, c, d));

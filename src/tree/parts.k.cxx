@@ -43,8 +43,8 @@ template <class T> struct Inverse {
 };
 struct CountInPockets {
   const int *size;
-  int        most;
-  HD double  operator()(int p) const { return size[p] > 1 && size[p] <= most; }
+  int        limit;
+  HD double  operator()(int p) const { return size[p] > 1 && size[p] <= limit; }
 };
 template <class T> struct CountWeak {
   const int *i, *j, *leaf;
@@ -195,19 +195,18 @@ double Setup<T>::count_weak(const Level<T> &fine, const Buffer<int> &leaf, const
   return total(fetch(sum, 0));
 }
 
-// Are many nodes in components that are not much larger than cells, by couplings that are not weak? In the plane: in
-// space functions for them take four times the setup, mostly for as many iterations.
-template <class T>
-bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const
+// Are many nodes in components that are not much larger than cells, by couplings that are not weak? weak: nodes that
+// have weak ones.
+template <class T> bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<T> &d, double weak) const
 {
-  constexpr double many = 0.0625;
-  constexpr int    most = 64;
-  if (params_.dim != 2 || params_.bs > 1 || !(count_weak(fine, leaf, d) > many * fine.nodes)) return false;
+  constexpr double many  = 0.0625;
+  constexpr int    limit = 64;
+  if (!(weak > many * fine.nodes)) return false;
   Buffer<T> inverse = make_unset<T>(d.size());
   for_each(exec_, (int)d.size(), Inverse<T>{d.data(), inverse.data()});
-  const Buffer<int> size = component_sizes(comm_, fine, inverse.data(), (T)parts_.weak, most);
+  const Buffer<int> size = component_sizes(comm_, fine, inverse.data(), (T)parts_.weak, limit);
   Buffer<double>    sum = make<double>(1);
-  sum_each(exec_, fine.points, CountInPockets{size.data(), most}, sum.data());
+  sum_each(exec_, fine.points, CountInPockets{size.data(), limit}, sum.data());
   return total(fetch(sum, 0)) > many * fine.nodes;
 }
 
@@ -230,17 +229,21 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> 
     if (parts_.strong) d = largest_diagonals(fine);
     return parts_.split || has_parts(fine, cells, leaf, few, d);
   }
+  const bool plane = params_.dim == 2 && params_.bs == 1; // in space functions for pockets take four times the setup
   d             = largest_diagonals(fine);
   parts_.strong = true;
   parts_.weak   = weakly_coupled;
-  const bool pockets = has_pockets(fine, leaf, d);
-  parts_.weak        = hardly_coupled;
-  if (pockets && !has_pockets(fine, leaf, d)) {
+  const double weaker  = plane ? count_weak(fine, leaf, d) : fine.nodes; // at most
+  const bool   pockets = plane && has_pockets(fine, d, weaker);
+  parts_.weak          = hardly_coupled;
+  // fewer nodes than by the weaker bound
+  const double weak = pockets || weaker > few ? count_weak(fine, leaf, d) : 0;
+  if (pockets && !has_pockets(fine, d, weak)) {
     parts_.weak = weakly_coupled;
     if (has_parts(fine, cells, leaf, few, d)) return true;
     parts_.weak = hardly_coupled;
   }
-  const bool hardly = count_weak(fine, leaf, d) > (params_.dim > 2 ? many : few);
+  const bool hardly = weak > (params_.dim > 2 ? many : few);
   if (hardly && has_parts(fine, cells, leaf, few, d)) return true;
   parts_.strong = false;
   d             = Buffer<T>();

@@ -5,7 +5,8 @@
 namespace tessera::tree {
 
 // Of each node of a level with one unknown a node, ghosts included, how many nodes its component has; of those with
-// more than `most` some number above. inverse: of the diagonal, with ghosts; weak: of tied() in blocks.hpp. Collective.
-template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int most);
+// more than `limit` some number above. inverse: of the diagonal, with ghosts; weak: of tied() in blocks.hpp.
+// Collective.
+template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int limit);
 
 } // namespace tessera::tree

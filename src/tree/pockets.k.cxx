@@ -44,16 +44,16 @@ struct MarkPockets {
 };
 
 // The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than
-// `most` some number above. n: own nodes, which come first, also as roots.
+// `limit` some number above. n: own nodes, which come first, also as roots.
 template <class T>
-void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, int most,
+void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, int limit,
                           std::vector<int> &size)
 {
   const int           n = level.n, all = n + level.ghosts;
   const double        before = sum_before(comm, (double)n); // all nodes may be more than an int counts
   std::vector<double> label((size_t)all); // the least number of a node in it, or -1: it is too large
   std::vector<char>   shared((size_t)all, 0);
-  for (int p = 0; p < all; ++p) label[(size_t)p] = size[(size_t)p] > most ? -1 : before + p;
+  for (int p = 0; p < all; ++p) label[(size_t)p] = size[(size_t)p] > limit ? -1 : before + p;
   for (double changed = 1; changed > 0;) {
     Buffer<double> sent((size_t)all);
     for (int p = 0; p < n; ++p) sent.data()[p] = label[(size_t)root[(size_t)p]];
@@ -75,7 +75,7 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
   std::vector<double> mine; // labels and sizes
   for (int p = 0; p < n; ++p)
     if (shared[(size_t)p]) {
-      if (label[(size_t)p] < 0) size[(size_t)p] = most + 1;
+      if (label[(size_t)p] < 0) size[(size_t)p] = limit + 1;
       else mine.insert(mine.end(), {label[(size_t)p], (double)size[(size_t)p]});
     }
   std::map<double, double>  sum;
@@ -83,12 +83,12 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
   for (size_t k = 0; k < gathered.size(); k += 2) sum[gathered[k]] += gathered[k + 1];
   for (int p = 0; p < n; ++p)
     if (shared[(size_t)p] && label[(size_t)p] >= 0)
-      size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)most + 1);
+      size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)limit + 1);
 }
 
 } // namespace
 
-template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int most)
+template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int limit)
 {
   const Exec &exec = level.exec;
   const int   n = level.n, all = n + level.ghosts;
@@ -101,7 +101,7 @@ template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, c
   if (level.distributed) {
     std::vector<int> root = listed(parent), sizes = listed(size);
     for (int p = 0; p < all; ++p) root[(size_t)p] = root[(size_t)root[(size_t)p]]; // the roots of lesser ones are known
-    count_over_processes(level, comm, root, most, sizes);
+    count_over_processes(level, comm, root, limit, sizes);
     size = copy_to(exec.space, sizes);
   }
   for_each(exec, all, SizeOfNode{parent.data(), size.data(), of.data()});

@@ -129,7 +129,7 @@ private:
   bool                    counts_once() const { return params_.bs > 1; } // components
   Buffer<T>               largest_diagonals(Level<T> &fine) const;
   double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
-  bool                    has_pockets(Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
+  bool                    has_pockets(Level<T> &fine, const Buffer<T> &d, double weak) const;
   bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d);
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
