@@ -2,6 +2,7 @@
 // host's compiler makes vectors of the nodes of a chunk. And loops over the nodes of a colour.
 #pragma once
 #include "box/level.hpp"
+#include "box/tuning.hpp"
 #include "exec/chunk.hpp"
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
@@ -135,13 +136,99 @@ template <class Kernel, bool SUMS> struct OnColourRows {
     return run<0>(j, k);
   }
 };
+
+// Nodes that a thread of a device takes at once, in 16 bytes: Kernel::width, if it says so. Then
+// kernel.wide<P>(t, o, j, k, from, to) is its work for so many nodes (2 (t + v) + P, j, k), v < width, where o is a
+// multiple of width. Those with from <= v < to are in the box; the others are ghosts, where it may write what is
+// finite: whoever reads ghosts asks for them before, or has no coupling with them.
+template <class Kernel, class = void> struct WidthOf {
+  static constexpr int value = 1;
+};
+template <class Kernel> struct WidthOf<Kernel, std::void_t<decltype(Kernel::width)>> {
+  static constexpr int value = Kernel::width;
+};
+
+// The nodes of a box or, with colour >= 0, those with (i + j + k) % 2 == colour, for a device. The warps of a block
+// take turns with even and odd nodes, of rows beside each other in two layers: their threads do the same, and what
+// neighbours read is in the cache.
+template <class Kernel, bool SUMS> struct OnWide {
+  static constexpr int width = WidthOf<Kernel>::value;
+  using Result = std::conditional_t<SUMS, double, void>;
+  Layout3 layout;
+  Box3    b;
+  int     colour;
+  Kernel  kernel;
+  int     first[2], groups[2]; // of each half row: t of the first group, and how many there are
+  int     rows;                // half rows of a parity
+  int     pieces, across;      // of the work, one for a block of threads, and how many of them beside each other
+
+  OnWide(const Layout3 &l, const Box3 &box, int of_colour, const Kernel &k) :
+    layout(l), b(box), colour(of_colour), kernel(k), rows((b.hi[2] - b.lo[2] + 1) / 2 * rows_of_layers())
+  {
+    constexpr ptrdiff_t each = device::warp * device::block_rows / 2; // of a parity in a block
+    for (int p = 0; p < 2; ++p) {
+      const int begin = half_begin(b.lo[0], p), end = half_begin(b.hi[0], p);
+      first[p]  = begin - (begin - l.t0) % width;
+      groups[p] = end > begin ? (end - first[p] + width - 1) / width : 0;
+    }
+    pieces = (int)(((ptrdiff_t)rows * (groups[0] > groups[1] ? groups[0] : groups[1]) + each - 1) / each);
+    across = pieces < 8 ? pieces : 8;
+  }
+  // Half rows of a parity in two layers.
+  HD int rows_of_layers() const { return 2 * (colour < 0 ? b.hi[1] - b.lo[1] : (b.hi[1] - b.lo[1] + 1) / 2); }
+  // What threads are launched for; a thread's place is (x, y).
+  Box items() const
+  {
+    return {0, across * device::warp, 0, (pieces + across - 1) / across * device::block_rows};
+  }
+  template <int P> HD Result run(unsigned item) const
+  {
+    if (item < (unsigned)rows * (unsigned)groups[P]) {
+      const unsigned of_row = (unsigned)groups[P], of_layers = (unsigned)rows_of_layers(), row = item / of_row,
+                     layers = row / of_layers, in = row - layers * of_layers;
+      const int y = (int)(in / 2), k = b.lo[2] + (int)(2 * layers + in % 2),
+                j = b.lo[1] + (colour < 0 ? y : 2 * y + ((colour + P + b.lo[1] + k) & 1)),
+                t = first[P] + (int)(item - row * of_row) * width, from = half_begin(b.lo[0], P) - t,
+                to = half_begin(b.hi[0], P) - t;
+      if (j < b.hi[1] && k < b.hi[2]) return kernel.template wide<P>(t, layout.row(j, k) + t, j, k, from, to);
+    }
+    if constexpr (SUMS) return 0;
+  }
+  HD Result operator()(int x, int y) const
+  {
+    const unsigned piece = (unsigned)(y / device::block_rows * across + x / device::warp),
+                   item  = (piece * (device::block_rows / 2) + (unsigned)(y % device::block_rows / 2)) * device::warp +
+                          (unsigned)(x % device::warp);
+    if (y & 1) return run<1>(item);
+    return run<0>(item);
+  }
+};
+
+// Is there enough to do for threads that take several nodes each?
+inline bool is_wide(const Box3 &b) { return (double)b.size() >= tuning::wide_nodes; }
+
 template <class Kernel>
 void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
 {
   if (b.empty()) return;
   const OnColour<Kernel, false> on{l, all_rows(b), colour, b.lo[0], b.hi[0], kernel};
   if (chunk_of(exec) > 1) return forall_on_host(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel, false>{on});
+  if constexpr (device::built && WidthOf<Kernel>::value > 1)
+    if (is_wide(b)) {
+      const OnWide<Kernel, false> wide(l, b, colour, kernel);
+      return forall_on_device(exec, wide.items(), wide);
+    }
   forall_on_device(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
+}
+// for_nodes(), for kernels that may take several nodes at once.
+template <class Kernel> void for_nodes_wide(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+{
+  if constexpr (device::built && WidthOf<Kernel>::value > 1)
+    if (chunk_of(exec) == 1 && is_wide(b)) {
+      const OnWide<Kernel, false> wide(l, b, -1, kernel);
+      return forall_on_device(exec, wide.items(), wide);
+    }
+  for_nodes(exec, l, b, kernel);
 }
 // f(the part of the host, that of a device), of the sum over the nodes of a colour.
 template <class Kernel, class F> auto with_colour(const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel,
@@ -150,7 +237,13 @@ template <class Kernel, class F> auto with_colour(const Layout3 &l, const Box3 &
   const Rows rows = all_rows(b);
   const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
   const OnColour<Kernel, true> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
-  return f(part(Box{0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on}), part(box, on));
+  const auto here = part(Box{0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on});
+  if constexpr (device::built && WidthOf<Kernel>::value > 1)
+    if (!b.empty() && is_wide(b)) {
+      const OnWide<Kernel, true> wide(l, b, colour, kernel);
+      return f(here, part(wide.items(), wide));
+    }
+  return f(here, part(box, on));
 }
 template <class Kernel>
 double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)

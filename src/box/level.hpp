@@ -77,13 +77,14 @@ struct Stretches {
   {
     return 2 * (2 * ((j - j0) + (ptrdiff_t)mj * (k - k0)) + parity);
   }
-  // A place with the same row as that of node (2 t + parity, j, k), whose place is e.
-  HD ptrdiff_t source(int parity, int t, int j, int k, ptrdiff_t e) const
+  // A place with the same row as that of node (2 t + parity, j, k), whose place is e. N: as many multiples away, with
+  // the same rows as the N nodes from there on.
+  template <int N = 1> HD ptrdiff_t source(int parity, int t, int j, int k, ptrdiff_t e) const
   {
 #if defined(__CUDA_ARCH__) || defined(TESSERA_EMULATE_DEVICE)
     if (!ends) return e;
     const int *const stretch = ends + at(parity, j, k), from = stretch[0];
-    return t >= from && t < stretch[1] ? e - (t - from) : e;
+    return t >= from && t + N <= stretch[1] ? e - (t - from) / N * N : e;
 #else
     return (void)parity, (void)t, (void)j, (void)k, e;
 #endif

@@ -2,6 +2,7 @@
 // neighbours, 4 for 7 points and 14 for 27; the other half is that of the neighbours.
 #pragma once
 #include "box/level.hpp"
+#include "exec/several.hpp"
 
 namespace tessera::box {
 
@@ -54,33 +55,54 @@ template <class T, int F> struct Symmetric3 {
   }
   // The same to a neighbour.
   template <int P, int DX> HD ptrdiff_t place(int dy, int dz) const { return beside<P, DX>(half) + dy * sj + dz * sk; }
-  // The sum of all couplings' f(coefficient, place). o: the place of the node, without P * half.
-  template <int P, class G> HD void each(ptrdiff_t o, const G &g) const
+  // g(coefficient, place) for all couplings. o: the place of the node, without P * half; from: of one with the same
+  // row.
+  template <int P, class G> HD void each(ptrdiff_t o, ptrdiff_t from, const G &g) const
   {
     unroll3<0, F>([&](auto m) {
       constexpr int M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
-      const ptrdiff_t before = o + this->template place<P, -x>(-y, -z);
-      g(a[(M + 1) * plane + o + P * (ptrdiff_t)half], o + this->template place<P, x>(y, z));
-      g(a[(M + 1) * plane + before], before);
+      const ptrdiff_t before = this->template place<P, -x>(-y, -z);
+      g(a[(M + 1) * plane + from + P * (ptrdiff_t)half], o + this->template place<P, x>(y, z));
+      g(a[(M + 1) * plane + from + before], o + before);
     });
   }
-  // (A v) at node P of the two at o. from: the place of a node with the same row.
-  template <int P, class V>
-  __attribute__((always_inline)) HD V product(const V *v, ptrdiff_t o, ptrdiff_t from) const
+  template <int P, class G> HD void each(ptrdiff_t o, const G &g) const { each<P>(o, o, g); }
+  // The number of v at the neighbour (DX, dy, dz) of node P of the two at o. V = Several<T, N>: those of the N nodes
+  // from there on; o is a multiple of N.
+  template <int P, int DX, class V>
+  __attribute__((always_inline)) HD V number_at(const T *v, ptrdiff_t o, int dy, int dz) const
   {
-    const ptrdiff_t e = P * (ptrdiff_t)half;
-    return a[from + e] * v[o + e] + neighbours<P>(v, o, from);
+    constexpr int shift = (P + DX) >> 1, N = width_of<V>;
+    if constexpr (N == 1) return v[o + this->template place<P, DX>(dy, dz)];
+    else {
+      const T *const from = v + (o + this->template place<P, DX>(dy, dz) - shift);
+      const V        all  = *(const V *)from;
+      if constexpr (shift == 0) return all;
+      else {
+        V r;
+        for (int n = 0; n < N; ++n) r.v[n] = n + shift >= 0 && n + shift < N ? all.v[n + shift] : from[n + shift];
+        return r;
+      }
+    }
   }
-  template <int P, class V> HD V product(const V *v, ptrdiff_t o) const { return product<P>(v, o, o); }
-  template <int P, class V>
-  __attribute__((always_inline)) HD V neighbours(const V *v, ptrdiff_t o, ptrdiff_t from) const
+  // (A v) at node P of the two at o. from: the place of a node with the same row.
+  template <int P, class V = T>
+  __attribute__((always_inline)) HD V product(const T *v, ptrdiff_t o, ptrdiff_t from) const
   {
-    V s[4] = {0, 0, 0, 0}; // chains of additions that do not wait for each other
+    return number_at<P, 0, V>(a, from, 0, 0) * number_at<P, 0, V>(v, o, 0, 0) + neighbours<P, V>(v, o, from);
+  }
+  template <int P> HD T product(const T *v, ptrdiff_t o) const { return product<P>(v, o, o); }
+  template <int P, class V = T>
+  __attribute__((always_inline)) HD V neighbours(const T *v, ptrdiff_t o, ptrdiff_t from) const
+  {
+    V s[4] = {V(0), V(0), V(0), V(0)}; // chains of additions that do not wait for each other
     unroll3<0, F>([&](auto m) {
-      constexpr int   M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
-      const ptrdiff_t here = from + P * (ptrdiff_t)half, before = this->template place<P, -x>(-y, -z);
-      s[2 * (M % 2)] += a[(M + 1) * plane + here] * v[o + this->template place<P, x>(y, z)];
-      s[2 * (M % 2) + 1] += a[(M + 1) * plane + from + before] * v[o + before];
+      constexpr int  M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
+      const T *const c = a + (M + 1) * plane;
+      s[2 * (M % 2)] += this->template number_at<P, 0, V>(c, from, 0, 0) *
+                        this->template number_at<P, x, V>(v, o, y, z);
+      s[2 * (M % 2) + 1] += this->template number_at<P, -x, V>(c, from, -y, -z) *
+                            this->template number_at<P, -x, V>(v, o, -y, -z);
     });
     return (s[0] + s[1]) + (s[2] + s[3]);
   }

@@ -26,6 +26,7 @@ constexpr long   dense_cycle       = 1600;   // the cycle from a grid of at most
 // an exact remainder of more nodes is solved on the host: as a matrix it would take n^2 values, and long to make
 constexpr long   dense_maximum     = 2048;
 constexpr double remainder_maximum = 4e8;    // and never more band entries than this (3.2 GB)
+constexpr double wide_nodes        = 300000; // a device's threads take several nodes each of at least so many
 constexpr int    stretches_row     = 48;     // in rows of at least so many nodes stretches of equal ones are looked for
 // a diagonal that elimination leaves below this share of itself belongs to a singular component
 constexpr double singular_pivot    = 1e-11;

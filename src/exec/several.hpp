@@ -1,6 +1,6 @@
 // N numbers that lie side by side and are worked on alike: those of a node in N vectors, so that what a kernel reads
-// for the node serves all. Kernels that are templates over their values V take V = T for one vector and V =
-// Several<T, N> for N.
+// for the node serves all, or those of N nodes, which a device reads at once. Kernels that are templates over their
+// values V take V = T for one number and V = Several<T, N> for N.
 #pragma once
 #include "exec/exec.hpp"
 #include <cstddef>
@@ -14,25 +14,37 @@ template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16
   {
     for (int k = 0; k < N; ++k) v[k] = a;
   }
-  friend HD Several operator+(const Several &a, const Several &b)
+  friend HD Several operator+(Several a, Several b)
   {
     Several r;
     for (int k = 0; k < N; ++k) r.v[k] = a.v[k] + b.v[k];
     return r;
   }
-  friend HD Several operator-(const Several &a, const Several &b)
+  friend HD Several operator-(Several a)
+  {
+    Several r;
+    for (int k = 0; k < N; ++k) r.v[k] = -a.v[k];
+    return r;
+  }
+  friend HD Several operator-(Several a, Several b)
   {
     Several r;
     for (int k = 0; k < N; ++k) r.v[k] = a.v[k] - b.v[k];
     return r;
   }
-  friend HD Several operator*(T a, const Several &b)
+  friend HD Several operator*(T a, Several b)
   {
     Several r;
     for (int k = 0; k < N; ++k) r.v[k] = a * b.v[k];
     return r;
   }
-  friend HD Several operator/(const Several &b, T a)
+  friend HD Several operator*(Several a, Several b)
+  {
+    Several r;
+    for (int k = 0; k < N; ++k) r.v[k] = a.v[k] * b.v[k];
+    return r;
+  }
+  friend HD Several operator/(Several b, T a)
   {
     Several r;
     for (int k = 0; k < N; ++k) r.v[k] = b.v[k] / a;

@@ -249,6 +249,58 @@ TEST(Three, nothing_of_equal_rows_stays_where_rows_differ)
   expect_like(m, fresh);
 }
 
+// So many nodes that a thread of a device takes several at once: half rows of lengths that are no multiple of these,
+// with couplings that differ everywhere, equal rows with a hole, and a periodic direction.
+static const Case large[] = {
+  {{71, 61, 72}, {false, false, false}, [](int d, int i, int j, int k) { return 1 + hash(i + 200 * d, j, k); }},
+  {{122, 52, 50}, {false, false, false}, [](int d, int i, int j, int k) {
+     const bool hole = i > 50 && i < 60 && j > 10 && j < 20 && k > 30;
+     return hole || (d == 0 && i == 50 && j > 10 && j < 20 && k > 30) ? 0 : 1 + 0.5 * d;
+   }},
+  {{66, 68, 70}, {true, false, true}, [](int d, int i, int j, int k) { return 1 + hash(i + 200 * d, j, k); }},
+};
+
+TEST(Three, several_nodes_at_once_do_the_same)
+{
+  for (const Case &c : large) expect_same_applications(c, Params());
+}
+
+// Numbers of three iterations with the system of the black nodes, and the solution.
+static std::vector<double> iterate(const Case &c, Space where)
+{
+  const Comm comm(MPI_COMM_SELF);
+  Params     params;
+  params.reduced = true;
+  const Made           m = make(c, where, comm, params);
+  Reduced *const       s = m.solver->reduced();
+  std::vector<double>  b((size_t)(c.n[0] * c.n[1] * c.n[2])), found;
+  for (size_t k = 0; k < b.size(); ++k) b[k] = hash((int)k, 1, 2) - 0.5;
+  const Buffer<double> right = copy_to(where, b);
+  Buffer<double>       y     = copy_to(where, b);
+  s->begin(right.data());
+  s->add_null(nullptr);
+  for (int k = 0; k < 3; ++k) {
+    const double before = k ? found[found.size() - 3] : 0, rz = s->precondition();
+    s->direction(k ? rz / before : 0);
+    const double pq = s->multiply();
+    for (double v : {rz, pq, s->step(rz / pq)}) found.push_back(v);
+  }
+  s->solution(right.data(), y.data());
+  copy(y.data(), where, b.data(), Space::host, b.size());
+  found.insert(found.end(), b.begin(), b.end());
+  return found;
+}
+
+TEST(Three, iterations_with_several_nodes_at_once_are_the_same)
+{
+  for (const Case &c : large) {
+    const std::vector<double> x = iterate(c, space()), y = iterate(c, Space::host);
+    double                    largest = 0;
+    for (double v : y) largest = std::max(largest, std::abs(v));
+    for (size_t k = 0; k < x.size(); ++k) ASSERT_NEAR(x[k], y[k], 1e-8 * (k < 9 ? std::abs(y[k]) : largest));
+  }
+}
+
 TEST(Three, an_iteration_at_once_is_its_parts)
 {
   for (const Case &c : weak) {

@@ -27,6 +27,16 @@ template <class T> struct LoadBlack {
     b[e] = v;
     z[e] = c * inverse[e] * v;
   }
+  static constexpr int     width = width_of<Wide<T>>;
+  template <int P> HD void wide(int, ptrdiff_t o, int, int, int, int) const
+  {
+    const ptrdiff_t             e    = (o + P * (ptrdiff_t)half) / width;
+    const Several<double, width> from = ((const Several<double, width> *)r)[e];
+    Wide<T>                     v;
+    for (int n = 0; n < width; ++n) v.v[n] = (T)from.v[n];
+    widen(b)[e] = v;
+    widen(z)[e] = c * widen(inverse)[e] * v;
+  }
 };
 
 // A number of the host's, or one of `on` where kernels have found it.
@@ -52,6 +62,17 @@ template <class T> struct Direct {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     p[e] = z[e] + beta.get() * p[e];
   }
+  static constexpr int     width = width_of<Wide<T>>;
+  template <int P> HD void wide(int, ptrdiff_t o, int, int, int, int) const
+  {
+    const ptrdiff_t              e    = (o + P * (ptrdiff_t)half) / width;
+    const Wide<T>                more = widen(z)[e];
+    const double                 by   = beta.get();
+    Several<double, width>      &to   = ((Several<double, width> *)p)[e];
+    Several<double, width>       v    = to;
+    for (int n = 0; n < width; ++n) v.v[n] = more.v[n] + by * v.v[n];
+    to = v;
+  }
 };
 
 // q = S p, and the sum p'q
@@ -61,6 +82,20 @@ struct Multiply {
   template <int P> HD double                 at(int t, ptrdiff_t o, int j, int k) const
   {
     return end(o + P * (ptrdiff_t)s.half, s.template product<P>(end.p, o, s.same.source(P, t, j, k, o)));
+  }
+  static constexpr int       width = width_of<Wide<double>>;
+  template <int P> HD double wide(int t, ptrdiff_t o, int j, int k, int from, int to) const
+  {
+    const ptrdiff_t    e = (o + P * (ptrdiff_t)s.half) / width;
+    const Wide<double> p = widen(end.p)[e];
+    Wide<double>       q = s.template product<P, Wide<double>>(end.p, o, s.same.template source<width>(P, t, j, k, o));
+    double             sum = 0;
+    for (int n = 0; n < width; ++n) {
+      if (!end.free[e * width + n]) q.v[n] = 0;
+      if (n >= from && n < to) sum += p.v[n] * q.v[n];
+    }
+    widen(end.q)[e] = q;
+    return sum;
   }
 };
 
@@ -78,6 +113,19 @@ struct Step {
     r[e] = v;
     return v * v;
   }
+  static constexpr int       width = width_of<Wide<double>>;
+  template <int P> HD double wide(int, ptrdiff_t o, int, int, int from, int to) const
+  {
+    const ptrdiff_t    e = (o + P * (ptrdiff_t)half) / width;
+    const double       a = alpha.get();
+    const Wide<double> v = widen(r)[e] - a * widen(q)[e];
+    widen(x)[e] += a * widen(p)[e];
+    widen(r)[e] = v;
+    double sum = 0;
+    for (int n = 0; n < width; ++n)
+      if (n >= from && n < to) sum += v.v[n] * v.v[n];
+    return sum;
+  }
 };
 
 // The same with a step that kernels have found. Zero is no step: x and r stay, though p and q may not be finite.
@@ -88,6 +136,16 @@ struct StepOrNone {
     if (step.alpha.get() != 0) return step.at<P>(t, o, j, k);
     const double v = step.r[o + P * (ptrdiff_t)step.half];
     return v * v;
+  }
+  static constexpr int       width = Step::width;
+  template <int P> HD double wide(int t, ptrdiff_t o, int j, int k, int from, int to) const
+  {
+    if (step.alpha.get() != 0) return step.wide<P>(t, o, j, k, from, to);
+    const Wide<double> v   = widen(step.r)[(o + P * (ptrdiff_t)step.half) / width];
+    double             sum = 0;
+    for (int n = 0; n < width; ++n)
+      if (n >= from && n < to) sum += v.v[n] * v.v[n];
+    return sum;
   }
 };
 

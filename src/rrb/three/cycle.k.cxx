@@ -17,7 +17,7 @@ template <class T, class End> void each_row(Level<T> &l, T *v, const End &end)
     });
   }
   with_operator(l, [&](auto s) {
-    box::for_nodes(l.exec, l.layout, l.own, Product27<T, decltype(s)::kept, End>{s, v, end});
+    box::for_nodes_wide(l.exec, l.layout, l.own, Product27<T, decltype(s)::kept, End>{s, v, end});
   });
 }
 

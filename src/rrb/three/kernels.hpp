@@ -4,18 +4,64 @@
 #include "box/tuning.hpp"
 #include "exec/wavefront.hpp"
 #include <algorithm>
+#include "exec/each.hpp"
+#include "exec/several.hpp"
 #include "rrb/three/hierarchy.hpp"
 
 namespace tessera::rrb::three {
 
+// Numbers of so many nodes are 16 bytes, which a thread of a device reads at once.
+template <class T> using Wide = Several<T, (int)(16 / sizeof(T))>;
+template <class T> HD inline Wide<T>       *widen(T *p) { return (Wide<T> *)p; }
+template <class T> HD inline const Wide<T> *widen(const T *p) { return (const Wide<T> *)p; }
+
+template <class T> struct Residual {
+  const T *b;
+  T       *r;
+  HD T     operator()(ptrdiff_t e, T product) const { return r[e] = b[e] - product; }
+};
+
+// The same end of a product for several nodes at once, if there is one: end(q, products) of those from place q * width
+// on.
+template <class End> struct Widened { };
+template <class T> struct Widened<Residual<T>> {
+  Residual<Wide<T>> end;
+  explicit HD Widened(const Residual<T> &e) : end{widen(e.b), widen(e.r)} { }
+};
+template <class T> struct Widened<KeepProduct<T>> {
+  KeepProduct<Wide<T>> end;
+  explicit HD Widened(const KeepProduct<T> &e) : end{widen(e.q)} { }
+};
+template <class T> struct Widened<multigrid::First<T, T>> {
+  multigrid::First<Wide<T>, Wide<T>> end;
+  explicit HD Widened(const multigrid::First<T, T> &e) : end{widen(e.inverse), widen(e.b), widen(e.r), widen(e.z), e.c}
+  {
+  }
+};
+template <class T, class Add, class Last, class Keep> struct Widened<multigrid::Next<T, T, Add, Last, Keep>> {
+  multigrid::Next<Wide<T>, Wide<T>, Add, Last, Keep> end;
+  explicit HD Widened(const multigrid::Next<T, T, Add, Last, Keep> &e) :
+    end{widen(e.inverse), widen(e.z), widen(e.from), widen(e.r), widen(e.w), widen(e.x), e.m, e.c, e.before, e.now,
+        e.add,            e.last,     e.keep}
+  {
+  }
+};
+
 // end(place, (A v) there). 14 coefficients of 27 points, 4 of 7, v once, and what `end` moves.
 template <class T, int F, class End> struct Product27 {
+  static constexpr int  width = std::is_constructible_v<Widened<End>, const End &> ? width_of<Wide<T>> : 1;
   box::Symmetric3<T, F> s;
   const T              *v;
   End                   end;
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     end(o + P * (ptrdiff_t)s.half, s.template product<P>(v, o, s.same.source(P, t, j, k, o)));
+  }
+  template <int P> HD void wide(int t, ptrdiff_t o, int j, int k, int, int) const
+  {
+    const Widened<End> widened(end);
+    widened.end((o + P * (ptrdiff_t)s.half) / width,
+                s.template product<P, Wide<T>>(v, o, s.same.template source<width>(P, t, j, k, o)));
   }
 };
 
@@ -32,12 +78,13 @@ template <class T, int F, bool Zero> struct Eliminate {
     if constexpr (Zero) v[e] = -diagonal[same + here] * sum;
     else v[e] = diagonal[same + here] * (from[e] - sum);
   }
-};
-
-template <class T> struct Residual {
-  const T *b;
-  T       *r;
-  HD T     operator()(ptrdiff_t e, T product) const { return r[e] = b[e] - product; }
+  static constexpr int width = Zero ? width_of<Wide<T>> : 1;
+  template <int P> HD void wide(int t, ptrdiff_t o, int j, int k, int, int) const
+  {
+    const ptrdiff_t here = P * (ptrdiff_t)s.half, same = s.same.template source<width>(P, t, j, k, o);
+    widen(v)[(o + here) / width] =
+      -widen(diagonal)[(same + here) / width] * s.template neighbours<P, Wide<T>>(v, o, same);
+  }
 };
 
 // b_b - A_br D_r^-1 b_r, zero in Dirichlet rows
@@ -46,11 +93,11 @@ template <class T, int F> struct ReduceRight {
   const T              *diagonal, *b;
   T                    *to;
   const uint8_t        *free;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     T               sum = b[e];
-    s.template each<P>(o, [&](T a, ptrdiff_t q) { sum -= a * (diagonal[q] * b[q]); });
+    s.template each<P>(o, s.same.source(P, t, j, k, o), [&](T a, ptrdiff_t q) { sum -= a * (diagonal[q] * b[q]); });
     to[e] = free[e] ? sum : 0;
   }
 };
@@ -98,16 +145,20 @@ template <class T> struct Store {
     node(2 * t + P, j, k, o + P * (ptrdiff_t)half);
   }
 };
-// kernel.node(i, j, k, place), neighbouring threads at neighbouring nodes: natural order is what is read or written.
+// kernel.node(i, j, k, place), neighbouring threads at neighbouring pairs of nodes: natural order is what is read or
+// written.
 template <class Kernel> struct AlongRows {
   box::Layout3 layout;
   box::Rows    rows;
+  int          lo, hi;
   Kernel       kernel;
-  HD void      operator()(int i, int r) const
+  HD void      operator()(int t, int r) const
   {
     int j, k;
     rows.get(r, j, k);
-    kernel.node(i, j, k, layout.at(i, j, k));
+    const ptrdiff_t o = layout.row(j, k) + t;
+    if (2 * t >= lo) kernel.node(2 * t, j, k, o);
+    if (2 * t + 1 < hi) kernel.node(2 * t + 1, j, k, o + layout.half);
   }
 };
 template <class T, class Kernel> void for_natural(const Level<T> &l, const Kernel &kernel)
@@ -115,7 +166,8 @@ template <class T, class Kernel> void for_natural(const Level<T> &l, const Kerne
   const box::Rows rows = box::all_rows(l.own);
   if (l.own.empty()) return;
   if (chunk_of(l.exec) > 1) return box::for_nodes(l.exec, l.layout, l.own, kernel);
-  forall_on_device(l.exec, {l.own.lo[0], l.own.hi[0], 0, rows.count()}, AlongRows<Kernel>{l.layout, rows, kernel});
+  forall_on_device(l.exec, {floor_half(l.own.lo[0]), floor_half(l.own.hi[0] + 1), 0, rows.count()},
+                   AlongRows<Kernel>{l.layout, rows, l.own.lo[0], l.own.hi[0], kernel});
 }
 // b -= A_ID x_D, and x_D = 0 for what follows: it takes no part.
 template <class T> struct Subtract {
@@ -162,6 +214,17 @@ template <class A, class B> struct Dot {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     return (double)a[e] * (double)b[e];
+  }
+  static constexpr int       width = width_of<Wide<B>>;
+  template <int P> HD double wide(int, ptrdiff_t o, int, int, int from, int to) const
+  {
+    const ptrdiff_t         e = (o + P * (ptrdiff_t)half) / width;
+    const Several<A, width> x = ((const Several<A, width> *)a)[e];
+    const Wide<B>           y = widen(b)[e];
+    double                  sum = 0;
+    for (int n = 0; n < width; ++n)
+      if (n >= from && n < to) sum += (double)x.v[n] * (double)y.v[n];
+    return sum;
   }
 };
 template <class T, class A, class B> double dot(const Level<T> &l, int colour, const A *a, const B *b)

@@ -242,7 +242,7 @@ template <class T> void scale(Level<T> &l, const uint8_t *free)
 template <class T> void find_same_rows(Level<T> &l)
 {
   // The host's caches keep couplings as well as it reads them: ends of stretches cost it more than they spare.
-  if (chunk_of(l.exec) > 1 || !l.star || l.own.hi[0] - l.own.lo[0] < tuning::stretches_row)
+  if (chunk_of(l.exec) > 1 || l.own.hi[0] - l.own.lo[0] < tuning::stretches_row)
     return l.same.resize(Extent{0, l.exec.space});
   with_operator(l, [&](auto s) {
     box::RowNumbers<T> row;

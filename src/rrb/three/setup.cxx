@@ -319,6 +319,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
     Buffer<uint8_t> &along = levels_[k].lines.along;
     if (!refresh) along.resize(Extent{tried_.lines ? levels_[k].layout.size() : 0, exec_.space});
     scale(levels_[k], k ? nullptr : free_.data());
+    if (k) find_same_rows(levels_[k]);
     find_kinds(levels_[k], k == 0, found_.data() + 2 * k);
     if (!refresh && !look(k, failure)) return failure;
     if (refresh ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
