@@ -64,13 +64,7 @@ template <class T> struct SmoothedByLines : Smoothed<T> {
 
 template <class T> void smooth(Level<T> &l, bool from_zero, bool begun)
 {
-  struct Vectors {
-    T *b, *x, *r, *z, *w;
-  };
-  const auto by = [&](auto level) {
-    l.smoother.template apply<T>(level, Vectors{l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()}, from_zero,
-                              begun);
-  };
+  const auto by = [&](auto level) { l.smoother.template apply<T>(level, vectors(l), from_zero, begun); };
   if (l.lines.any) by(SmoothedByLines<T>(l));
   else by(Smoothed<T>(l));
 }

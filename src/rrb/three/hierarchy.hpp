@@ -29,6 +29,15 @@ template <class T, class F> void with_operator(const Level<T> &l, const F &f)
   with_points(l.star, [&](auto kept) { f(view<decltype(kept)::value>(l)); });
 }
 
+// What multigrid/chebyshev.hpp asks of a level.
+template <class T> struct SmootherVectors {
+  T *b, *x, *r, *z, *w;
+};
+template <class T> SmootherVectors<T> vectors(Level<T> &l)
+{
+  return {l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()};
+}
+
 // --- operator.k.cxx ---
 struct Differences {
   // largest |a_ij - a_ji| and diagonal entry, and coupling of another row with a Dirichlet row

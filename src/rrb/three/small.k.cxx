@@ -173,13 +173,9 @@ template <class T> struct RecordedLevels {
   void put(Work work, int l, const typename SmallStep<T>::Numbers &of = {}) { steps.push_back({work, l - begin, of}); }
   void smooth(int k, bool from_zero)
   {
-    struct Vectors {
-      T *b, *x, *r, *z, *w;
-    };
     Level<T>        &l = h.level(k);
     RecordedLevel<T> level{l, {&steps, k - begin}, l.inverse};
-    l.smoother.template apply<T>(level, Vectors{l.b.data(), l.x.data(), l.r.data(), l.z.data(), l.w.data()}, from_zero,
-                                 begun);
+    l.smoother.template apply<T>(level, vectors(l), from_zero, begun);
   }
   void down(int k, multigrid::Visit visit)
   {
