@@ -335,6 +335,10 @@ int main(int argc, char **argv)
       nsize: {{1 3}}
       args: -n {{48 64}separate output} -jump -1e-4
     test:
+      suffix: pockets_3d
+      nsize: {{1 3}}
+      args: -mesh cube -n 28 -jump -1e-5
+    test:
       suffix: comb_processes
       nsize: {{1 3 5}}
       args: -mesh comb -n 60 -shuffle 1 -pc_auxamg_cycle amli

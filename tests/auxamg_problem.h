@@ -233,7 +233,7 @@ typedef struct {
   PetscBool eliminate;  /* Dirichlet rows are left coupled on one side */
   PetscBool shuffle;    /* nodes in random order */
   PetscReal anisotropy; /* of the coefficient along the second axis */
-  PetscReal jump;       /* of the coefficient in squares that follow no grid; negative: -jump in thin barriers around 36 pockets */
+  PetscReal jump;       /* of the coefficient in squares that follow no grid; negative: -jump in thin barriers around 36 pockets, in space 27 */
   PetscReal shift;      /* times the mass of a node, on the diagonal */
   PetscReal wind;       /* the largest velocity of a whirl in the unit square, for the diffusion 1 */
   PetscReal poisson;    /* Poisson's ratio where elastic; 0: 0.3 */
@@ -274,7 +274,9 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
     for (PetscInt a = 0; a < k1; ++a)
       for (PetscInt q = 0; q < m->dim; ++q) mean[q] += m->x[m->dim * e[a] + q] / (PetscReal)k1;
     const PetscReal u = 2 * mean[0] - 1, w = 2 * mean[1] - 1, wind[2] = {o->wind * w * (1 - u * u), -o->wind * u * (1 - w * w)};
-    const PetscReal beside = PetscMax(PetscAbsReal(6 * mean[0] - PetscFloorReal(6 * mean[0]) - 0.5), PetscAbsReal(6 * mean[1] - PetscFloorReal(6 * mean[1]) - 0.5));
+    const PetscReal across = m->dim == 3 ? 3 : 6; /* pockets along an axis */
+    PetscReal       beside = 0;
+    for (PetscInt q = 0; q < m->dim; ++q) beside = PetscMax(beside, PetscAbsReal(across * mean[q] - PetscFloorReal(across * mean[q]) - 0.5));
     if (o->jump < 0 && beside > 0.15 && beside < 0.27) c = -o->jump;
     if (o->jump > 0 && o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
     for (PetscInt a = 0; a < k1; ++a) {

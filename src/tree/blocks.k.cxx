@@ -206,6 +206,7 @@ template <class T> template <class V> const V *StrongBlocks<T>::fetch_partners(c
 
 template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
 {
+  constants.add(level, r, c, z, x, w);
   if constexpr (std::is_same_v<T, V>)
     if (!level.distributed && !level.by_nodes())
       return for_each_on_host(level.exec, n, AddBlock<T>{begin.data(), at.data(), member.data(), extra.data(), r, z, x,
@@ -262,8 +263,14 @@ template <class T> void NumericSetup<T>::invert_blocks(Level<T> &level)
 template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool keep)
 {
   if (params_.dim == 1) return;
-  if (!keep || !level.blocks.found) find_blocks(level);
+  StrongBlocks<T> &b = level.blocks;
+  if (!keep || !b.found) {
+    find_blocks(level);
+    if (params_.constants && params_.bs == 1 && &level == &levels_[0]) b.constants.find(comm_, level);
+    b.any = b.any || b.constants.any();
+  }
   invert_blocks(level);
+  b.constants.take_values(level);
 }
 
 #define INSTANTIATE(T) \

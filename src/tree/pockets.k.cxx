@@ -7,6 +7,7 @@
 #include "exec/gather.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
+#include <climits>
 #include <map>
 
 namespace tessera::tree {
@@ -33,6 +34,12 @@ struct CountMembers {
   int    *parent, *size;
   HD void operator()(int p) const { add_to(size + root_of(parent, p), 1); }
 };
+struct CountBetween {
+  const int *size;
+  int        least;
+  double     most;
+  HD double  operator()(int p) const { return size[p] >= least && size[p] <= most; }
+};
 struct SizeOfNode {
   int    *parent, *size, *of;
   HD void operator()(int p) const { of[p] = size[root_of(parent, p)]; }
@@ -44,10 +51,10 @@ struct MarkPockets {
 };
 
 // The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than
-// `limit` some number above. n: own nodes, which come first, also as roots.
+// `limit` some number above. n: own nodes, which come first, also as roots. Returns a label for each root.
 template <class T>
-void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, int limit,
-                          std::vector<int> &size)
+std::vector<double> count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, int limit,
+                                         std::vector<int> &size)
 {
   const int           n = level.n, all = n + level.ghosts;
   const double        before = sum_before(comm, (double)n); // all nodes may be more than an int counts
@@ -84,6 +91,28 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
   for (int p = 0; p < n; ++p)
     if (shared[(size_t)p] && label[(size_t)p] >= 0)
       size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)limit + 1);
+  return label;
+}
+
+// The root of each node, ghosts included, and how many own nodes each root has.
+template <class T>
+void find_roots(const Level<T> &level, const T *inverse, T weak, Buffer<int> &parent, Buffer<int> &size)
+{
+  const Exec &exec = level.exec;
+  const int   n = level.n, all = n + level.ghosts;
+  parent = make_unset<int>(exec, (size_t)all);
+  size   = make_unset<int>(exec, (size_t)all);
+  size.zero();
+  for_each(exec, all, Enumerate{parent.data()});
+  for_each(exec, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
+  for_each(exec, n, CountMembers{parent.data(), size.data()});
+}
+// On the host; the roots of lesser ones are known.
+std::vector<int> listed_roots(const Buffer<int> &parent)
+{
+  std::vector<int> root = listed(parent);
+  for (int &r : root) r = root[(size_t)r];
+  return root;
 }
 
 } // namespace
@@ -91,21 +120,36 @@ void count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int>
 template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int limit)
 {
   const Exec &exec = level.exec;
-  const int   n = level.n, all = n + level.ghosts;
-  Buffer<int> parent = make_unset<int>(exec, (size_t)all), of = make_unset<int>(exec, (size_t)all),
-              size = make_unset<int>(exec, (size_t)all);
-  size.zero();
-  for_each(exec, all, Enumerate{parent.data()});
-  for_each(exec, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
-  for_each(exec, n, CountMembers{parent.data(), size.data()});
+  const int   all = level.n + level.ghosts;
+  Buffer<int> parent, of = make_unset<int>(exec, (size_t)all), size;
+  find_roots(level, inverse, weak, parent, size);
   if (level.distributed) {
-    std::vector<int> root = listed(parent), sizes = listed(size);
-    for (int p = 0; p < all; ++p) root[(size_t)p] = root[(size_t)root[(size_t)p]]; // the roots of lesser ones are known
-    count_over_processes(level, comm, root, limit, sizes);
+    std::vector<int> sizes = listed(size);
+    count_over_processes(level, comm, listed_roots(parent), limit, sizes);
     size = copy_to(exec.space, sizes);
   }
   for_each(exec, all, SizeOfNode{parent.data(), size.data(), of.data()});
   if (level.distributed) level.exchange.forward(of.data(), 1);
+  return of;
+}
+
+template <class T>
+Components components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int least, double most)
+{
+  Buffer<int>    parent, size;
+  Buffer<double> found(Extent{1, level.exec.space});
+  find_roots(level, inverse, weak, parent, size);
+  sum_each(level.exec, level.n, CountBetween{size.data(), least, most}, found.data());
+  if (!level.distributed && !(fetch(found, 0) > 0)) return {};
+  const std::vector<int> root = listed_roots(parent);
+  std::vector<int>       sizes = listed(size);
+  std::vector<double>    label(root.begin(), root.end());
+  if (level.distributed) label = count_over_processes(level, comm, root, INT_MAX, sizes);
+  Components of;
+  for (int p = 0; p < level.n; ++p) {
+    of.size.push_back(sizes[(size_t)root[(size_t)p]]);
+    of.label.push_back(label[(size_t)root[(size_t)p]]);
+  }
   return of;
 }
 
@@ -120,6 +164,7 @@ template <class T> Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> 
 
 #define INSTANTIATE(T) \
   template Buffer<int>           component_sizes(MPI_Comm, Level<T> &, const T *, T, int); \
+  template Components            components(MPI_Comm, Level<T> &, const T *, T, int, double); \
   template Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &, const T *);
 INSTANTIATE(double)
 INSTANTIATE(float)
