@@ -130,7 +130,8 @@ template <class T> void PartConstants<T>::number(Level<T> &level, const std::vec
 {
   const Exec         &exec = level.exec;
   const size_t        n = (size_t)level.n;
-  std::vector<double> others(label.begin() + (ptrdiff_t)n, label.end()), own(label.begin(), label.begin() + (ptrdiff_t)n);
+  const auto          ghosts = label.begin() + level.n;
+  std::vector<double> others(ghosts, label.end()), own(label.begin(), ghosts);
   const auto          once = [](std::vector<double> &list) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
