@@ -25,7 +25,6 @@ template <class T> struct PartConstants {
   // z and w times that to x += c sum_k z_k (z_k' A z_k)^-1 z_k' r; z or x may be nullptr. Collective.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
   bool                    any() const { return parts_ > 0 || elsewhere_; } // on any process
-  int                     count() const { return parts_; }
   bool                    meets_others() const { return shared_ > 0; } // parts of several processes
   size_t bytes() const { return begin_.bytes() + member_.bytes() + of_.bytes() + weight_.bytes() + sums_.bytes(); }
 
