@@ -243,7 +243,8 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
                           std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : rival));
       TesseraCallCXX(if (linear_->rough()) linear_->resume(); else linear_->restart());
       if (!linear_->rough()) continue;
-      m = cold;
+      TesseraCallCXX(m = linear_->measure()); // with the residual, which tells whether the model is right
+      m.changed = cold.changed;
     }
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     PetscCall(problem.Cycle(n->cycles, NormsOf(m)));
