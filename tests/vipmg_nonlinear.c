@@ -512,6 +512,15 @@ int main(int argc, char **argv)
     test: # small grids in space without symmetry
       suffix: small
       args: -random -seed {{5298 71005 71033}} -cycles 7
+    test: # a linear problem, whose start from coarse grids is dropped: the Jacobian is kept
+      suffix: kept
+      args: -problem power -jump 1e6 -block 4 -spots -dim 3 -n 13 -multiplier 100 -seed 4500019 -most 2
+    test: # a linear problem of so few nodes that a factorization takes as long as a cycle or two
+      suffix: few
+      args: -problem power -jump 100 -block 16 -spots -wind 1123 -n 33 -multiplier 100 -seed 4500053 -cycles 5
+    test: # steps that leave much of the residual need no exact ones
+      suffix: loose
+      args: -random -seed 990002 -cycles 36
     test: # jumps with convection and contact in spots, on which cycles stand still: systems of the inactive nodes
       suffix: reduced
       args: -random -seed {{187 376 615 821 1313 1583 1584}}

@@ -266,7 +266,6 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false, fine = true; // the contacts have been solved
-  constexpr int                   max_factors = 80; // factorisations
   std::unique_ptr<ContactSweeper> on_device;
   std::unique_ptr<HostSweeper>    on_host;
   if (m.on_device()) on_device.reset(new ContactSweeper(p, params));
@@ -289,8 +288,8 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (!wait) mark = best;
     if (params.newton && p.friction == Friction::cone && !tried && (wait >= 30 || !fine)) {
       tried = true;
-      const int factors = std::min(params.max_factors, report.factors + max_factors);
-      if (friction_interior(p, factors, answer, &best, report, monitor) == Reason::stopped) return Reason::stopped;
+      if (friction_interior(p, params.max_factors, answer, &best, report, monitor) == Reason::stopped)
+        return Reason::stopped;
       x.assign(answer, answer + n);
       fine = true;
       continue;

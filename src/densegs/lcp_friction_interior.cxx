@@ -12,11 +12,13 @@
 // It starts from forces as large as those that would stop all motion, were it not for the cones: with masses in the
 // ratio 1e4 they are 1e6 times as large as q, and a path from small ones is long and ends in corners of the cones.
 // Close to the answer, where the path is lost in rounding, Newton's method for the natural map ends: contacts that
-// separate, stick or slide are known by then.
+// separate, stick or slide are known by then. A path may turn back far from any answer: then others begin at points
+// scattered around, of larger and smaller forces.
 //
 // The problem is not monotone. The products do not fall below a part of what the equations miss, and a multiple of the
 // identity, the ridge, bounds the steps among forces that hardly change any velocity.
 #include "densegs/friction_system.hpp"
+#include "exec/random.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -132,8 +134,9 @@ struct Ridge {
 };
 
 struct Interior {
-  static constexpr double far   = 10;   // in the cones is where x and y start at least, for q of the size 1
+  static constexpr double far   = 10;   // in the cones is where x and y start as a rule, for q of the size 1
   static constexpr double close = 0.99; // of the way to the boundary
+  static constexpr int    paths = 4;
 
   const Problem       &p;
   const int            d;
@@ -150,8 +153,8 @@ struct Interior {
 
   Interior(const Problem &problem) :
     p(problem), d(p.block), n((size_t)p.n), contacts(n / (size_t)d), D(n, 1), w(n), force(n), product(n),
-    moved(n), zero(n), rounded(n * (size_t)d), x(n), dx(n), dy(n), right(n), blocks(n * (size_t)d),
-    normal(contacts, far), dnormal(contacts), linear(p)
+    moved(n), zero(n), rounded(n * (size_t)d), x(n), y(n), dx(n), dy(n), right(n), blocks(n * (size_t)d),
+    normal(contacts), dnormal(contacts), linear(p)
   {
     linear.q = zero.data();
     for (size_t c = 0; c < contacts; ++c) {
@@ -165,14 +168,12 @@ struct Interior {
         D[i + (size_t)k] /= std::sqrt(sum);
         size += std::pow(p.q[i + (size_t)k] * D[i + (size_t)k], 2) / (double)contacts;
       }
-      x[i] = far;
     }
-    y    = x;
     size = std::sqrt(size);
     system.reset(new FrictionSystem(*p.matrix, d, D));
   }
-  // x to the size of the forces that would stop all motion; false: no factorisation
-  bool reach()
+  // The size of the forces that would stop all motion; 0: no factorisation
+  double reach()
   {
     constexpr double shift = 1e-12; // redundant contacts
     constexpr double too_far = 1e8; // where no force stops what q asks for
@@ -180,13 +181,28 @@ struct Interior {
       for (size_t k = 0; k < (size_t)d; ++k) rounded[i * (size_t)d + k] = k == i % (size_t)d ? shift : 0;
       moved[i] = p.q[i] * D[i] / size;
     }
-    if (!system->factorise(rounded)) return false;
+    if (!system->factorise(rounded)) return 0;
     system->solve(moved);
     double sum = 0;
     for (double v : moved) sum += v * v;
     const double length = std::sqrt(sum / (double)contacts);
-    for (size_t c = 0; c < contacts && length < too_far; ++c) x[c * (size_t)d] = std::max(far, length);
-    return true;
+    return length < too_far ? std::max(far, length) : far;
+  }
+  // The start of a path at forces of this size; the first one is the same for all contacts.
+  void begin(int path, double reached)
+  {
+    constexpr double sizes[paths] = {1, 100, 0.1, 1}, spread = 0.5; // of forces; in powers of ten
+    for (size_t c = 0; c < contacts; ++c) {
+      const uint64_t key   = (2 * c * (uint64_t)paths + 2 * (uint64_t)path + 1) * golden_ratio;
+      const size_t   i     = c * (size_t)d;
+      const auto     apart = [&](uint64_t k) {
+        return path ? std::pow(10, spread * scattered(key + k * golden_ratio)) : 1;
+      };
+      for (size_t k = 0; k < (size_t)d; ++k) x[i + k] = y[i + k] = 0;
+      x[i] = sizes[path] * reached * apart(0);
+      y[i] = normal[c] = far * apart(1);
+    }
+    ridge = Ridge();
   }
   // The forces, and w of them; returns the natural residual.
   double measure()
@@ -372,49 +388,73 @@ struct Interior {
   }
 };
 
-} // namespace
+struct Path {
+  Interior      &i;
+  double         length;  // of q
+  double        *answer, *least;
+  Report        &report;
+  const Monitor &monitor;
 
-Reason friction_interior(const Problem &p, int max_factors, double *answer, double *least, Report &report,
-                         const Monitor &monitor)
-{
-  constexpr double near = 1e-4, halved = 0.5, little = 0.1; // near: where Newton's method is tried, of |q|
-  Interior         i(p);
-  StallCounter     stalls;
-  if (!i.system->affordable() || !(i.size > 0)) return Reason::iterating;
-  const auto found = [&](double r) { // true: the solve has ended
+  // true: the solve has ended
+  bool found(double r) const
+  {
     if (r < *least) {
       *least = r;
       std::copy(i.force.begin(), i.force.end(), answer);
     }
     return monitor(report, *least, answer);
-  };
-  double length = 0, tried = HUGE_VAL, before = HUGE_VAL; // of q; residuals
-  for (size_t k = 0; k < i.n; ++k) length += p.q[k] * p.q[k];
-  length = std::sqrt(length);
-  ++report.factors;
-  if (!i.reach()) return Reason::iterating;
-  (void)i.measure();
-  for (; report.factors < max_factors; ++report.steps) {
-    ++report.factors;
-    if (!i.step()) break;
-    const double r = i.measure();
-    if (!std::isfinite(r)) break;
-    if (found(r)) return Reason::stopped;
-    if (r < near * length && r > little * before && r < little * tried) {
-      const Vector kept = i.x;
-      tried = r;
-      for (double last = r; report.factors < max_factors; last = *least) {
-        ++report.factors;
-        ++report.steps;
-        const double now = i.newton();
-        if (std::isfinite(now) && found(now)) return Reason::stopped;
-        if (!(now < halved * last)) break;
+  }
+  // To its end, with so many factorisations at most; true: so has the solve.
+  bool follow(int max_factors) const
+  {
+    constexpr double near = 1e-4, halved = 0.5, little = 0.1; // near: where Newton's method is tried, of |q|
+    StallCounter     stalls;
+    double           tried = HUGE_VAL, before = HUGE_VAL; // residuals
+    (void)i.measure();
+    for (; report.factors < max_factors; ++report.steps) {
+      ++report.factors;
+      if (!i.step()) return false;
+      const double r = i.measure();
+      if (!std::isfinite(r)) return false;
+      if (found(r)) return true;
+      if (r < near * length && r > little * before && r < little * tried) {
+        const Vector kept = i.x;
+        tried             = r;
+        for (double last = r, now; report.factors < max_factors; last = now) {
+          ++report.factors;
+          ++report.steps;
+          now = i.newton();
+          if (std::isfinite(now) && found(now)) return true;
+          if (!(now < halved * last)) break;
+        }
+        i.x = kept;
+        (void)i.measure();
       }
-      i.x = kept;
-      (void)i.measure();
+      before = r;
+      if (stalls(r) >= 20) return false;
     }
-    before = r;
-    if (stalls(r) >= 20) break;
+    return false;
+  }
+};
+
+} // namespace
+
+Reason friction_interior(const Problem &p, int max_factors, double *answer, double *least, Report &report,
+                         const Monitor &monitor)
+{
+  constexpr int    of_path = 80;   // factorisations
+  constexpr double lost    = 1e-6; // of |q|: a path that came closer has shown the way, and sweeps go on from there
+  Interior         i(p);
+  double           length = 0;
+  if (!i.system->affordable() || !(i.size > 0)) return Reason::iterating;
+  for (size_t k = 0; k < i.n; ++k) length += p.q[k] * p.q[k];
+  ++report.factors;
+  const double reached = i.reach();
+  if (!(reached > 0)) return Reason::iterating;
+  const Path path{i, std::sqrt(length), answer, least, report, monitor};
+  for (int k = 0; k < Interior::paths && !(k && *least < lost * path.length); ++k) {
+    i.begin(k, reached);
+    if (path.follow(std::min(max_factors, report.factors + of_path))) return Reason::stopped;
   }
   return Reason::iterating;
 }

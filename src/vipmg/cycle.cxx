@@ -99,6 +99,21 @@ size_t scratch_of(const Level &l)
   return blocks * std::max(sizeof(Measure), sizeof(Search)) / sizeof(double);
 }
 
+double visited(const Params &p, int below) // how often a cycle comes to a grid
+{
+  return p.cycle == Cycle::w ? std::ldexp(1., below) : p.cycle == Cycle::f ? below + 1 : 1;
+}
+
+double product(const Plan &plan, const Level &l, double nodes) { return 2. * points(plan.dimension, l.A.box) * nodes; }
+
+double flops_of_visit(const Plan &plan, int k, double nodes) // sweeps, residual
+{
+  const Level &l      = plan.levels[(size_t)k];
+  const bool   last   = k + 1 == (int)plan.levels.size();
+  const int    sweeps = last ? coarsest_sweeps(l) : plan.choice.pre + plan.choice.post;
+  return ((l.ordered ? 4 : 1) * sweeps + 1) * product(plan, l, nodes);
+}
+
 void run_full_multigrid(Plan &plan)
 {
   const int last = (int)plan.levels.size() - 1;
@@ -146,18 +161,30 @@ double flops(const Plan &plan, int top, bool with_monotone, bool with_newton)
   const int    parts = (int)with_monotone + (int)with_newton;
   double       sum   = 0;
   for (int k = top; k < (int)plan.levels.size(); ++k) {
-    const Level &l       = plan.levels[(size_t)k];
-    const double product = 2. * points(plan.dimension, l.A.box) * (double)l.own.size(),
-                 visited = p.cycle == Cycle::w ? std::ldexp(1., k - top)
-                         : p.cycle == Cycle::f ? k - top + 1
-                                               : 1;
-    const int    orders  = l.ordered ? 4 : 1,
-                 sweeps  = orders * (k + 1 == (int)plan.levels.size() ? coarsest_sweeps(l) : p.pre + p.post);
-    sum += parts * visited * (sweeps + 1) * product;                      // sweeps, residual
+    const Level &l = plan.levels[(size_t)k];
+    sum += parts * visited(p, k - top) * flops_of_visit(plan, k, (double)l.own.size());
     // the projected sweeps, their residual, three products of the line searches
-    if (k == top && with_newton) sum += (orders * first_sweeps(plan) + 4) * product;
+    if (k == top && with_newton)
+      sum += ((l.ordered ? 4 : 1) * first_sweeps(plan) + 4) * product(plan, l, (double)l.own.size());
   }
   return sum;
+}
+
+// By the times of the host: of visits to grids, of four orders, which no vectors do, and of PETSc's own factorization
+// with its ordering.
+double BoxProblem::direct(double unknowns) const
+{
+  constexpr double most = 10000, visit = 7e3, system = 4e5; // unknowns; in flops of vectors
+  const Plan      &plan  = *plan_;
+  const double     root  = std::sqrt(unknowns), each = plan.dimension > 2 ? 6000 + 375 * root : 2250 + 50 * root;
+  double           cycle = 0;
+  if (!plan.strategy->factorises || unknowns > most) return HUGE_VAL;
+  for (int k = 0; k < (int)plan.levels.size(); ++k) {
+    const Level &l = plan.levels[(size_t)k];
+    cycle += visited(plan.choice, k) *
+             (visit + (l.ordered ? 2 : 1) * flops_of_visit(plan, k, (double)l.n[0] * l.n[1] * l.n[2]));
+  }
+  return (system + each * unknowns) / (((int)with_monotone(plan) + (int)with_newton(plan)) * cycle);
 }
 
 } // namespace tessera::vipmg

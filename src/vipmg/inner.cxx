@@ -20,10 +20,14 @@ constexpr double slow       = 0.5;  // a factor above brings it back
 // systems of the inactive nodes are taken in their place.
 constexpr int    judged     = 10;
 constexpr double too_many   = 40;
-// The same two numbers where interpolation does not follow the coefficients. A cycle shows it, and each further one
-// takes nodes away from their bounds that belong there.
-constexpr int    judged_rough   = 1;
+// The same where interpolation does not follow the coefficients. A cycle shows it, and each further one takes nodes
+// away from their bounds that belong there, so each is judged.
 constexpr double too_many_rough = 12;
+// Of a linear problem that is solved to the end each cycle is judged as well where a factorization takes as long as
+// fewer than `cheap` cycles: then as many as `systems` of the inactive nodes cost may be left. In the steps of a
+// nonlinear problem that would not pay: each takes several sets of active nodes, and need not be exact.
+constexpr double cheap          = 10;
+constexpr double systems        = 2;
 // natural residual that full multigrid must come to there, as a share of that of a cycle from the start
 constexpr double better         = 0.5;
 // So many linear problems in a row may be solved by neither of the two while the nonlinear residual does not fall.
@@ -49,12 +53,14 @@ struct Progress {
     return without >= 8 || (without >= 3 && rounding());
   }
   bool rounding() const { return last < 1e-11 * first; }
-  // Are many more cycles needed to come to the target?
-  bool too_slow(double natural, double target)
+  // Are many more cycles needed to come to the target? direct: so many take as long as a factorization.
+  bool too_slow(double natural, double target, double direct)
   {
-    const int    window = rough ? judged_rough : judged;
-    const double many   = rough ? too_many_rough : too_many, at = std::exchange(past[cycles % window], natural),
-                 before = cycles < window ? first : at;
+    const bool   each   = rough || direct < cheap;
+    const int    window = each ? 1 : judged;
+    const double most   = rough ? too_many_rough : too_many, many = each ? std::min(most, systems * direct) : most,
+                 before = cycles < window ? first : past[(cycles - window) % judged];
+    past[cycles % judged] = natural;
     // the fall of the first cycle is not that of the others, but where it is small, others fall less
     if (++cycles < window + !rough) return false;
     return std::log(natural / target) * window > many * std::max(0., std::log(before / natural));
@@ -170,24 +176,24 @@ PetscErrorCode Newton::LeaveSingle(PetscObject solver, bool *failed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is that
-// of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
+// Cycles until the linear model's norm is below the target. here: the point's measure. *failed: they make it worse
+// and worse.
 PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                             double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
+                             const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed)
 {
   bool done;
 
   PetscFunctionBegin;
   *failed   = false;
   n->cycles = 0;
-  PetscCall(Single(solver, problem, X, F, XL, XU, target, n, model, &done));
+  PetscCall(Single(solver, problem, X, F, XL, XU, aim.target, n, model, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (linear_ == &single_) {
     PetscCall(LeaveSingle(solver, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
     if (fmg && on_tree) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
   }
-  PetscCall(Cycles(solver, problem, X, F, XL, XU, here, target, fmg, follow, n, model, failed));
+  PetscCall(Cycles(solver, problem, X, F, XL, XU, here, aim, fmg, n, model, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -216,10 +222,11 @@ PetscErrorCode Newton::FullMultigrid(Problem &problem, bool climb, double first,
 
 // The same by cycles over all grids, which are counted on from n->cycles.
 PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                              double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
+                              const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed)
 {
   const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
   const bool   newton = with_newton(plan);
+  const double target = aim.target;
   const PetscInt before = n->cycles;
   bool         climb  = linear_->monotone() && carried_, changed = false;
   Measure      m      = here, cold;
@@ -227,7 +234,7 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
-  PetscCall(Load(X, F, XL, XU, follow, &changed));
+  PetscCall(Load(X, F, XL, XU, aim.follow, &changed));
   TesseraCallCXX(if (changed) m = linear_->measure());
   Progress progress{std::sqrt(m.natural), std::sqrt(m.natural), linear_->rough()};
   fmg = fmg && linear_->grids() > 1;
@@ -243,7 +250,8 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
                           std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : rival));
       TesseraCallCXX(if (linear_->rough()) linear_->resume(); else linear_->restart());
       if (!linear_->rough()) continue;
-      m = cold;
+      TesseraCallCXX(m = linear_->measure()); // with the residual, which tells whether the model is right
+      m.changed = cold.changed;
     }
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     PetscCall(problem.Cycle(n->cycles, NormsOf(m)));
@@ -261,7 +269,8 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
     *failed = linear_->failed() || !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
     if (*failed || (inactive <= target && now <= 10 * target)) break;
     if (climbs && carried_) climb = m.changed > settled * linear_->nodes() || now > slow * progress.last;
-    if (progress.ended(now) || progress.too_slow(now, target)) break;
+    const double direct = aim.to_end ? linear_->direct(linear_->nodes() - m.lower - m.upper) : HUGE_VAL;
+    if (progress.ended(now) || progress.too_slow(now, target, direct)) break;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
   if (*failed || std::sqrt(m.natural) > 10 * target) PetscCall(NameFreeShift(failed));

@@ -8,6 +8,7 @@
 // it works on PETSc's matrix where a scaling by the diagonal makes that well conditioned.
 #pragma once
 #include "vipmg/vipmg.hpp"
+#include <cmath>
 
 namespace tessera::vipmg {
 
@@ -45,6 +46,8 @@ public:
   virtual double nodes() const = 0;
   virtual int    grids() const = 0;
   virtual double flops(int top, bool monotone, bool newton) const = 0; // of a cycle for the problem of grid `top`
+  // How many cycles take as long as a system of so many of its unknowns by a factorization; HUGE_VAL: too many
+  virtual double direct(double) const { return HUGE_VAL; }
 };
 
 class BoxProblem : public LinearProblem {
@@ -76,6 +79,7 @@ public:
   {
     return vipmg::flops(*plan_, top, monotone, newton);
   }
+  double  direct(double unknowns) const override;
 
 private:
   Plan    *plan_ = nullptr;

@@ -11,9 +11,22 @@ namespace tessera::vipmg {
 namespace {
 
 constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
-constexpr double forcing       = 1e-3; // and later
+constexpr double forcing       = 1e-3; // and later, or to
+constexpr double of_fall       = 0.1;  // this share of what the last step has left of the residual, if that is more
 // after more cycles recombination begins anew: where they are slow the step before does it harm
 constexpr int    quick         = 4;
+
+// Of the linear problem at a point that is measured `here`, to which the last step has brought the share `fell` of the
+// residual
+double TargetOf(const Problem &problem, const Measure &here, PetscInt iteration, bool to_end, double fell)
+{
+  const double term    = iteration == 1 ? first_forcing : std::min(std::max(forcing, of_fall * fell), first_forcing),
+               norm    = std::sqrt(here.inactive),
+               natural = std::sqrt(here.natural);
+  // Of a linear problem the model's norm is that of F, to rounding.
+  if (to_end) return 0.99 * (double)problem.Target();
+  return std::max(0.5 * (double)problem.Target(), term * std::max(norm, natural * 0.1));
+}
 
 } // namespace
 
@@ -317,6 +330,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   const TrapsOff traps;
   Measure here, model;
   Norms   n;
+  double  fell = 1; // the natural residual in the last step
   bool    stop = false, failed = false, current = false, read = false, fmg = plan.params.fmg;
   Point   point;
 
@@ -342,14 +356,11 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
         here = point.measure;
       }
     }
-    const double norm_here = std::sqrt(here.inactive), natural = std::sqrt(here.natural);
+    const double natural = std::sqrt(here.natural);
     // The problem may be linear, which the first step shows; then the model is solved to the end.
-    const double forcing_term = iteration == 1 ? first_forcing : current ? 0 : forcing;
-    // Of a linear problem the model's norm is that of F, to rounding.
-    const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(),
-                                   forcing_term * std::max(norm_here, forcing_term > 0 ? natural * 0.1 : 0.));
-    PetscCall(Inner(solver, problem, X, F, XL, XU, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n,
-                    &model, &failed));
+    const bool to_end = current && iteration > 1;
+    const Aim  aim    = {TargetOf(problem, here, iteration, to_end, fell), to_end, to_end && n.cycles <= quick};
+    PetscCall(Inner(solver, problem, X, F, XL, XU, here, aim, fmg, &n, &model, &failed));
     fmg = false;
     if (failed) {
       if (!failure[0])
@@ -375,6 +386,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       PetscCall(problem.Stopped(end));
       break;
     }
+    fell = std::sqrt(here.natural) / natural;
     PetscCall(SetZeroTolerance(X));
     n.inactive = std::sqrt(here.inactive);
     n.natural  = std::sqrt(here.natural);

@@ -59,6 +59,13 @@ struct Options {
   Levels         levels = Levels::automatic;
 };
 
+// What cycles on a linear problem are to come to.
+struct Aim {
+  double target = 0;     // norm
+  bool   to_end = false, // it is known to be the problem itself
+         follow = false; // the operator is that of the last time: its last step serves the first recombination
+};
+
 class Newton {
 public:
   Options        options;
@@ -94,9 +101,9 @@ private:
   PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
   PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                       double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+                       const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed);
   PetscErrorCode Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+                        const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed);
   PetscErrorCode FullMultigrid(Problem &problem, bool climb, double first, Norms *n, Measure *cold, double *rival);
   PetscErrorCode Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target, Norms *n,
                         Measure *model, bool *done);

@@ -161,6 +161,34 @@ template <class Kernel> void sweep(const Plan &plan, Level &l, const Kernel &ker
   }
 }
 
+constexpr int few_nodes = 64;
+
+// The sweeps of the coarsest grid are many and its rows short: node by node, in the same order.
+template <class Kernel> void sweep_few(const Plan &plan, const Level &l, const Kernel &kernel, bool box, int sweeps)
+{
+  struct Place {
+    int       parity, t, j, k;
+    ptrdiff_t o;
+  } places[few_nodes];
+  Phase p[8];
+  int   count = 0;
+  for (int c = 0, n = phases(plan.dimension, box, p); c < n; ++c) {
+    const Rows rows   = phase_rows(plan.dimension, l.own, p[c]);
+    const int  parity = p[c].parity;
+    for (int r = 0, j, k; r < rows.count(); ++r) {
+      rows.get(r, j, k);
+      for (int t = half_begin(l.own.lo[0], parity); t < half_begin(l.own.hi[0], parity); ++t)
+        places[count++] = {parity, t, j, k, l.layout.row(j, k) + t};
+    }
+  }
+  for (int s = 0; s < sweeps; ++s)
+    for (int n = 0; n < count; ++n) {
+      const Place &at = places[n];
+      if (at.parity) kernel.template at<1>(at.t, at.o, at.j, at.k);
+      else kernel.template at<0>(at.t, at.o, at.j, at.k);
+    }
+}
+
 struct Zero {
   double *x;
   int     half;
@@ -171,6 +199,8 @@ template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l
                                                       int sweeps, double *x, const After *after, const Around &around,
                                                       const std::function<void()> &in_order)
 {
+  if (!after && !around.before && !l.ordered && plan.strategy->passes && l.halo.empty() && l.own.size() <= few_nodes)
+    return sweep_few(plan, l, kernel, box, sweeps);
   if (l.by_rows && !l.ordered) {
     Phase     p[8];
     const int n = phases(plan.dimension, box, p);

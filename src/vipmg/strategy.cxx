@@ -11,7 +11,7 @@ Strategy on_host()
   Strategy s;
   s.cheap_coarse = true;
   s.sweeps       = 2;
-  s.looks        = true;
+  s.looks        = s.factorises = true;
   s.records      = false;
   s.follows_wind = s.passes = true;
   s.tiles = s.joint_halves = s.whole_lines = false;
@@ -26,7 +26,7 @@ Strategy on_device()
   Strategy s;
   s.cheap_coarse = false;
   s.sweeps       = 1;
-  s.looks        = false;
+  s.looks        = s.factorises = false;
   s.records      = true;
   s.follows_wind = s.passes = false;
   s.tiles = s.joint_halves = s.whole_lines = true;

@@ -10,6 +10,7 @@ struct Strategy {
   bool cheap_coarse; // small grids take little time: the automatic cycle visits them more often without symmetry
   int  sweeps;       // of an automatic V-cycle before and after the coarse correction
   bool looks;        // the host looks at the sums of a cycle, which else stay where kernels read them
+  bool factorises;   // systems of few unknowns are as cheap as some cycles
   bool records;      // cycles are recorded as graphs, where nothing has to be asked of other processes
   // ---- sweeps
   bool follows_wind; // where convection prevails sweeps go in its order
