@@ -239,7 +239,7 @@ template <class Kernel, class F> auto with_colour(const Layout3 &l, const Box3 &
   const OnColour<Kernel, true> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
   const auto here = part(Box{0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on});
   if constexpr (device::built && WidthOf<Kernel>::value > 1)
-    if (!b.empty() && is_wide(b)) {
+    if (is_wide(b)) {
       const OnWide<Kernel, true> wide(l, b, colour, kernel);
       return f(here, part(wide.items(), wide));
     }

@@ -10,6 +10,7 @@
 #include "multigrid/exact.hpp"
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace tessera::tree {
 
@@ -23,7 +24,7 @@ constexpr int    passes = 3;        // in which they do
 // A part counts if the energy of its constant is less than so much of its diagonal entries.
 constexpr double least_energy = 0.01;
 constexpr double none = -1, rest = -2; // labels: of no part, or of one that is most of the mesh
-constexpr size_t max_vectors = 8;      // at a time
+constexpr int    piece = 1024;         // most members of a part that are added up by one warp of a device
 
 // Nodes without a part join that of their strongest coupling. Between two alike they join none, so that the order of
 // nodes does not count.
@@ -61,18 +62,33 @@ template <class T> struct EnergyOfNode {
     diagonal[p] = inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
   }
 };
-template <class V> struct SumPart {
+// Sums over the members of a piece; those of one vector in double precision, as a part's sum is little beside its
+// terms.
+template <class V> struct SumPiece {
+  using Sum = std::conditional_t<width_of<V> == 1, double, V>;
   const int *begin, *member;
   const V   *r;
-  V         *sum;
+  Sum       *sum;
   int        log_threads;
   HD void    operator()(int item) const
   {
     const Shared at(item, log_threads);
-    V            s = 0;
+    Sum          s = 0;
     for (int k = begin[at.node] + at.thread; k < begin[at.node + 1]; k += 1 << log_threads) s += r[member[k]];
     s = sum_shared(s, log_threads);
     if (!at.thread) sum[at.node] = s;
+  }
+};
+// and over the pieces of a part.
+template <class V> struct SumPart {
+  const int                       *begin;
+  const typename SumPiece<V>::Sum *of_piece;
+  V                               *sum;
+  HD void                          operator()(int part) const
+  {
+    typename SumPiece<V>::Sum s = 0;
+    for (int k = begin[part]; k < begin[part + 1]; ++k) s += of_piece[k];
+    sum[part] = (V)s;
   }
 };
 template <class T, class V> struct AddPart {
@@ -89,15 +105,17 @@ template <class T, class V> struct AddPart {
     if (x) x[p] += w * s;
   }
 };
-// Rounding of the entries is of the diagonal.
+// The constant of a part that has no more energy than rounding may be in the null space, where what rounding leaves of
+// a residual would become large. In double precision, where CG goes on to small residuals, it is left to the last grid.
 template <class T> struct Weigh {
   const double *energy, *diagonal;
   T            *weight;
   HD void       operator()(int k) const
   {
-    constexpr double rounding = sizeof(T) == sizeof(float) ? 1e-7 : 1e-15;
-    const double     v = energy[k] + rounding * diagonal[k];
-    weight[k] = v > 0 && energy[k] > -rounding * diagonal[k] ? (T)(1 / v) : 0;
+    constexpr bool   single   = sizeof(T) == sizeof(float);
+    constexpr double rounding = single ? 1e-7 : 1e-13;
+    const double     least = rounding * diagonal[k], v = energy[k] + (single ? least : 0);
+    weight[k] = v > 0 && energy[k] > (single ? -least : least) ? (T)(1 / v) : 0;
   }
 };
 
@@ -105,11 +123,23 @@ constexpr int threads_of_part = 5; // the logarithm, on a device
 
 } // namespace
 
+// Of all processes.
+template <class T>
+template <class V> void PartConstants<T>::sum_parts(const Exec &exec, const V *r, V *sum)
+{
+  using Sum = typename SumPiece<V>::Sum;
+  const int  log_threads = shared_on(exec, threads_of_part), pieces = (int)piece_.size() - 1;
+  Sum *const of_piece = (Sum *)of_pieces_.data();
+  for_each(exec, pieces << log_threads, SumPiece<V>{piece_.data(), member_.data(), r, of_piece, log_threads});
+  for_each(exec, parts_, SumPart<V>{begin_.data(), of_piece, sum});
+  if (shared_)
+    multigrid::sum_processes(comm_, exec.space, &tessera::number(*sum, 0), (size_t)shared_ * width_of<V>, message_);
+}
+
 template <class T>
 void PartConstants<T>::energies(const Level<T> &level, Buffer<double> &energy, Buffer<double> &diagonal)
 {
-  const Exec &exec = level.exec;
-  const int   log_threads = shared_on(exec, threads_of_part);
+  const Exec    &exec = level.exec;
   Buffer<double> of_node[2];
   for (Buffer<double> &of : of_node) of = make_unset<double>(exec, (size_t)level.n);
   for_each(exec, level.n,
@@ -118,9 +148,7 @@ void PartConstants<T>::energies(const Level<T> &level, Buffer<double> &energy, B
   for (int k = 0; k < 2; ++k) {
     Buffer<double> &sum = k ? diagonal : energy;
     sum = make_unset<double>(exec, (size_t)parts_);
-    for_each(exec, parts_ << log_threads,
-             SumPart<double>{begin_.data(), member_.data(), of_node[k].data(), sum.data(), log_threads});
-    if (shared_) multigrid::sum_processes(comm_, exec.space, sum.data(), (size_t)shared_, message_);
+    sum_parts(exec, of_node[k].data(), sum.data());
   }
 }
 
@@ -161,9 +189,19 @@ template <class T> void PartConstants<T>::number(Level<T> &level, const std::vec
   std::vector<int> at(begin);
   for (size_t p = 0; p < n; ++p)
     if (of[p] >= 0) member[(size_t)at[(size_t)of[p]]++] = (int)p;
-  begin_  = copy_to(exec.space, begin);
-  member_ = copy_to(exec.space, member);
-  of_     = copy_to(exec.space, of);
+  std::vector<int> pieces;
+  for (size_t k = 0; k < (size_t)parts_; ++k) {
+    const int from = begin[k];
+    begin[k] = (int)pieces.size();
+    for (int m = from; m < begin[k + 1]; m += piece) pieces.push_back(m);
+  }
+  begin.back() = (int)pieces.size();
+  pieces.push_back((int)member.size());
+  begin_     = copy_to(exec.space, begin);
+  piece_     = copy_to(exec.space, pieces);
+  member_    = copy_to(exec.space, member);
+  of_        = copy_to(exec.space, of);
+  of_pieces_ = make_unset<double>(exec, pieces.size() * max_vectors);
 }
 
 template <class T> void PartConstants<T>::find(const Comm &comm, Level<T> &level)
@@ -227,10 +265,8 @@ template <class V> void PartConstants<T>::add(const Level<T> &level, const V *r,
 {
   if (!any()) return;
   const Exec &exec = level.exec;
-  const int   log_threads = shared_on(exec, threads_of_part);
   V *const    sum = (V *)sums_.data();
-  for_each(exec, parts_ << log_threads, SumPart<V>{begin_.data(), member_.data(), r, sum, log_threads});
-  if (shared_) multigrid::sum_processes(comm_, exec.space, (T *)sum, (size_t)shared_ * width_of<V>, message_);
+  sum_parts(exec, r, sum);
   for_each(exec, (int)member_.size(),
            AddPart<T, V>{member_.data(), of_.data(), weight_.data(), sum, z, x, c, w});
 }

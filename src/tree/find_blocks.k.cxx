@@ -11,7 +11,6 @@ namespace tessera::tree {
 
 namespace {
 
-constexpr size_t max_vectors = 8; // at a time
 constexpr int    pocket_strength = 4; // of couplings in a pocket: before all others
 
 // f(strength, other unknown) for the couplings of unknown p with others that may be in a block.

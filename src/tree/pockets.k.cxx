@@ -1,6 +1,6 @@
-// Pockets: a few nodes that only weak couplings tie to all others, between thin barriers that cross. What is constant
-// there has hardly any energy, and where a pocket is smaller than a cell of the next grid no function is like that. So
-// a block of the smoother solves it.
+// Components of nodes, and pockets: a few nodes that only weak couplings tie to all others, between thin barriers that
+// cross. What is constant there has hardly any energy, and where a pocket is smaller than a cell of the next grid no
+// function is like that. So a block of the smoother solves it, unless that has the constants of parts (constants.hpp).
 #include "tree/pockets.hpp"
 #include "tree/pairs.hpp"
 #include "exec/each.hpp"
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <climits>
 #include <map>
+#include <set>
 
 namespace tessera::tree {
 
@@ -51,46 +52,46 @@ struct MarkPockets {
 };
 
 // The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than
-// `limit` some number above. n: own nodes, which come first, also as roots. Returns a label for each root.
+// `limit` some number above. n: own nodes, which come first, also as roots. Returns a label for each root: the least
+// number of a root that the component has on any process.
 template <class T>
 std::vector<double> count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, int limit,
                                          std::vector<int> &size)
 {
   const int           n = level.n, all = n + level.ghosts;
   const double        before = sum_before(comm, (double)n); // all nodes may be more than an int counts
-  std::vector<double> label((size_t)all); // the least number of a node in it, or -1: it is too large
-  std::vector<char>   shared((size_t)all, 0);
-  for (int p = 0; p < all; ++p) label[(size_t)p] = size[(size_t)p] > limit ? -1 : before + p;
-  for (double changed = 1; changed > 0;) {
-    Buffer<double> sent((size_t)all);
-    for (int p = 0; p < n; ++p) sent.data()[p] = label[(size_t)root[(size_t)p]];
-    Buffer<double> received(Extent{(size_t)all, level.exec.space});
-    copy(sent, received);
-    level.exchange.forward(received.data(), 1);
-    const std::vector<double> of = listed(received);
-    changed = 0;
-    for (int g = n; g < all; ++g) {
-      const size_t r = (size_t)root[(size_t)g];
-      if (r >= (size_t)n) continue; // tied to none of this process
-      shared[r] = 1;
-      if (of[(size_t)g] >= label[r]) continue;
-      label[r] = of[(size_t)g];
-      changed  = 1;
-    }
-    MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_MAX, comm);
+  std::vector<double> number((size_t)all), pairs;           // of the root; roots that are of the same component
+  for (int p = 0; p < n; ++p) number[(size_t)p] = before + root[(size_t)p];
+  Buffer<double> numbers = copy_to(level.exec.space, number);
+  level.exchange.forward(numbers.data(), 1);
+  const std::vector<double>           known = listed(numbers);
+  std::set<std::pair<double, double>> ties;
+  for (int g = n; g < all; ++g)
+    if (root[(size_t)g] < n && ties.insert({before + root[(size_t)g], known[(size_t)g]}).second)
+      pairs.insert(pairs.end(), {before + root[(size_t)g], known[(size_t)g]});
+  std::map<double, double> parent;
+  const auto               find = [&](double r) {
+    double &above = parent.emplace(r, r).first->second;
+    while (above != parent[above]) above = parent[above];
+    return above;
+  };
+  const std::vector<double> joined = gather_from_all(comm, pairs).all;
+  for (size_t k = 0; k < joined.size(); k += 2) {
+    const double a = find(joined[k]), b = find(joined[k + 1]);
+    parent[std::max(a, b)] = std::min(a, b);
   }
-  std::vector<double> mine; // labels and sizes
-  for (int p = 0; p < n; ++p)
-    if (shared[(size_t)p]) {
-      if (label[(size_t)p] < 0) size[(size_t)p] = limit + 1;
-      else mine.insert(mine.end(), {label[(size_t)p], (double)size[(size_t)p]});
-    }
+  std::vector<double> label((size_t)all), mine; // labels and sizes
+  for (int p = 0; p < n; ++p) {
+    label[(size_t)p] = before + p;
+    if (root[(size_t)p] != p || !parent.count(before + p)) continue;
+    label[(size_t)p] = find(before + p);
+    mine.insert(mine.end(), {label[(size_t)p], (double)size[(size_t)p]});
+  }
   std::map<double, double>  sum;
   const std::vector<double> gathered = gather_from_all(comm, mine).all;
   for (size_t k = 0; k < gathered.size(); k += 2) sum[gathered[k]] += gathered[k + 1];
   for (int p = 0; p < n; ++p)
-    if (shared[(size_t)p] && label[(size_t)p] >= 0)
-      size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)limit + 1);
+    if (sum.count(label[(size_t)p])) size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)limit + 1);
   return label;
 }
 
@@ -144,7 +145,7 @@ Components components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, 
   const std::vector<int> root = listed_roots(parent);
   std::vector<int>       sizes = listed(size);
   std::vector<double>    label(root.begin(), root.end());
-  if (level.distributed) label = count_over_processes(level, comm, root, INT_MAX, sizes);
+  if (level.distributed) label = count_over_processes(level, comm, root, INT_MAX - 1, sizes);
   Components of;
   for (int p = 0; p < level.n; ++p) {
     of.size.push_back(sizes[(size_t)root[(size_t)p]]);

@@ -170,8 +170,9 @@ double flops(const Plan &plan, int top, bool with_monotone, bool with_newton)
   return sum;
 }
 
-// By the times of the host: of visits to grids, of four orders, which no vectors do, and of PETSc's own factorization
-// with its ordering.
+// Costs on the host, measured, in flops of sweeps with vectors: a visit of a grid costs `visit` more, sweeps in four
+// orders, which are not in vectors, twice as much; `system` and `each` are those of PETSc's factorization with its
+// ordering.
 double BoxProblem::direct(double unknowns) const
 {
   constexpr double most = 10000, visit = 7e3, system = 4e5; // unknowns; in flops of vectors

@@ -62,7 +62,7 @@ struct Progress {
                  before = cycles < window ? first : past[(cycles - window) % judged];
     past[cycles % judged] = natural;
     // the fall of the first cycle is not that of the others, but where it is small, others fall less
-    if (++cycles < window + !rough) return false;
+    if (++cycles < window + !rough || natural <= 10 * target) return false; // or near enough for the caller
     return std::log(natural / target) * window > many * std::max(0., std::log(before / natural));
   }
 };
@@ -269,7 +269,7 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
     *failed = linear_->failed() || !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
     if (*failed || (inactive <= target && now <= 10 * target)) break;
     if (climbs && carried_) climb = m.changed > settled * linear_->nodes() || now > slow * progress.last;
-    const double direct = aim.to_end ? linear_->direct(linear_->nodes() - m.lower - m.upper) : HUGE_VAL;
+    const double direct = aim.to_end && hybrid ? linear_->direct(linear_->nodes() - m.lower - m.upper) : HUGE_VAL;
     if (progress.ended(now) || progress.too_slow(now, target, direct)) break;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));

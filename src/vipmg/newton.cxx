@@ -16,8 +16,8 @@ constexpr double of_fall       = 0.1;  // this share of what the last step has l
 // after more cycles recombination begins anew: where they are slow the step before does it harm
 constexpr int    quick         = 4;
 
-// Of the linear problem at a point that is measured `here`, to which the last step has brought the share `fell` of the
-// residual
+// Of the linear problem at a point that is measured `here`. fell: the share of the natural residual that the last step
+// has left.
 double TargetOf(const Problem &problem, const Measure &here, PetscInt iteration, bool to_end, double fell)
 {
   const double term    = iteration == 1 ? first_forcing : std::min(std::max(forcing, of_fall * fell), first_forcing),
@@ -330,7 +330,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   const TrapsOff traps;
   Measure here, model;
   Norms   n;
-  double  fell = 1; // the natural residual in the last step
+  double  fell = 1; // the share of the natural residual that the last step has left
   bool    stop = false, failed = false, current = false, read = false, fmg = plan.params.fmg;
   Point   point;
 

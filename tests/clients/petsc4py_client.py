@@ -1,4 +1,4 @@
-"""PC and KSP rrb from Python. The plugin comes by PETSC_OPTIONS, or by the command line through petsc4py.init.
+"""PC and KSP rrb, and PC auxamg, from Python. The plugin comes by PETSC_OPTIONS, or by the command line through petsc4py.init.
 
 Prints `ok - text` and `not ok - text` lines and `done` at its end; tests/clients/run starts it on one and several ranks.
 """
@@ -185,6 +185,44 @@ x3.setRandom(rng)
 k2.setInitialGuessNonzero(True)
 k2.solve(b3, x3)
 check(k2.getConvergedReason() > 0 and residual(A3, x3, b3) < 1e-6, 'KSP rrb from a random start', (k2.getConvergedReason(), residual(A3, x3, b3)))
+
+
+
+def two_meshes(seed, n=25, m=15):
+    """A grid with one spring to the ground and another that nothing ties to it or to the ground, and their nodes."""
+    rng, total = np.random.default_rng(seed), n * n + m * m
+    M, xy = PETSc.Mat().createAIJ([total, total], nnz=5, comm=PETSc.COMM_SELF), np.zeros((total, 2))
+    for size, first, left in ((n, 0, 0.0), (m, n * n, n + 3.0)):
+        for i in range(size):
+            for j in range(size):
+                p = first + i * size + j
+                xy[p] = (left + i, j)
+                for q in ([p + size] if i + 1 < size else []) + ([p + 1] if j + 1 < size else []):
+                    k = 1 + 0.3 * rng.random()
+                    M.setValues([p, q], [p, q], [k, -k, -k, k], addv=True)
+    M.setValue(0, 0, 1.0, addv=True)
+    M.assemble()
+    return M, xy, rng.random(total)
+
+
+# the constants of the loose grid are in the null space, and what rounding leaves of a residual there must stay small
+PETSc.Options()['loose_pc_auxamg_precision'] = 'double'
+for seed in (1, 2, 3):
+    A5, xy, exact = two_meshes(seed)
+    x5, b5 = A5.createVecs()
+    x5.setArray(exact)
+    A5.mult(x5, b5)
+    k5 = PETSc.KSP().create(PETSc.COMM_SELF)
+    k5.setOptionsPrefix('loose_')
+    k5.setOperators(A5)
+    k5.setType('cg')
+    k5.setTolerances(rtol=1e-10, max_it=20)
+    k5.getPC().setType('auxamg')
+    k5.getPC().setCoordinates(xy)
+    k5.setFromOptions()
+    k5.solve(b5, x5)
+    r5 = residual(A5, x5, b5)
+    check(k5.getConvergedReason() > 0 and r5 < 1e-8, 'a part of the mesh that nothing ties, seed %d' % seed, (k5.getConvergedReason(), r5))
 
 # an error comes as a Python exception on every rank and leaves the interpreter alive
 d4 = PETSc.DMDA().create(dim=2, sizes=(8, 8), dof=2, stencil_width=1, comm=COMM)

@@ -30,9 +30,9 @@ template <class T> struct LoadBlack {
   static constexpr int     width = width_of<Wide<T>>;
   template <int P> HD void wide(int, ptrdiff_t o, int, int, int, int) const
   {
-    const ptrdiff_t             e    = (o + P * (ptrdiff_t)half) / width;
+    const ptrdiff_t              e    = (o + P * (ptrdiff_t)half) / width;
     const Several<double, width> from = ((const Several<double, width> *)r)[e];
-    Wide<T>                     v;
+    Wide<T>                      v;
     for (int n = 0; n < width; ++n) v.v[n] = (T)from.v[n];
     widen(b)[e] = v;
     widen(z)[e] = c * widen(inverse)[e] * v;
@@ -65,11 +65,11 @@ template <class T> struct Direct {
   static constexpr int     width = width_of<Wide<T>>;
   template <int P> HD void wide(int, ptrdiff_t o, int, int, int, int) const
   {
-    const ptrdiff_t              e    = (o + P * (ptrdiff_t)half) / width;
-    const Wide<T>                more = widen(z)[e];
-    const double                 by   = beta.get();
-    Several<double, width>      &to   = ((Several<double, width> *)p)[e];
-    Several<double, width>       v    = to;
+    const ptrdiff_t         e    = (o + P * (ptrdiff_t)half) / width;
+    const Wide<T>           more = widen(z)[e];
+    const double            by   = beta.get();
+    Several<double, width> &to   = ((Several<double, width> *)p)[e];
+    Several<double, width>  v    = to;
     for (int n = 0; n < width; ++n) v.v[n] = more.v[n] + by * v.v[n];
     to = v;
   }
@@ -89,13 +89,10 @@ struct Multiply {
     const ptrdiff_t    e = (o + P * (ptrdiff_t)s.half) / width;
     const Wide<double> p = widen(end.p)[e];
     Wide<double>       q = s.template product<P, Wide<double>>(end.p, o, s.same.template source<width>(P, t, j, k, o));
-    double             sum = 0;
-    for (int n = 0; n < width; ++n) {
+    for (int n = 0; n < width; ++n)
       if (!end.free[e * width + n]) q.v[n] = 0;
-      if (n >= from && n < to) sum += p.v[n] * q.v[n];
-    }
     widen(end.q)[e] = q;
-    return sum;
+    return dot_inside(p, q, from, to);
   }
 };
 
@@ -121,10 +118,7 @@ struct Step {
     const Wide<double> v = widen(r)[e] - a * widen(q)[e];
     widen(x)[e] += a * widen(p)[e];
     widen(r)[e] = v;
-    double sum = 0;
-    for (int n = 0; n < width; ++n)
-      if (n >= from && n < to) sum += v.v[n] * v.v[n];
-    return sum;
+    return dot_inside(v, v, from, to);
   }
 };
 
@@ -141,11 +135,8 @@ struct StepOrNone {
   template <int P> HD double wide(int t, ptrdiff_t o, int j, int k, int from, int to) const
   {
     if (step.alpha.get() != 0) return step.wide<P>(t, o, j, k, from, to);
-    const Wide<double> v   = widen(step.r)[(o + P * (ptrdiff_t)step.half) / width];
-    double             sum = 0;
-    for (int n = 0; n < width; ++n)
-      if (n >= from && n < to) sum += v.v[n] * v.v[n];
-    return sum;
+    const Wide<double> v = widen(step.r)[(o + P * (ptrdiff_t)step.half) / width];
+    return dot_inside(v, v, from, to);
   }
 };
 

@@ -2,11 +2,11 @@
 #pragma once
 #include "box/chunks.hpp"
 #include "box/tuning.hpp"
-#include "exec/wavefront.hpp"
-#include <algorithm>
 #include "exec/each.hpp"
 #include "exec/several.hpp"
+#include "exec/wavefront.hpp"
 #include "rrb/three/hierarchy.hpp"
+#include <algorithm>
 
 namespace tessera::rrb::three {
 
@@ -14,6 +14,15 @@ namespace tessera::rrb::three {
 template <class T> using Wide = Several<T, (int)(16 / sizeof(T))>;
 template <class T> HD inline Wide<T>       *widen(T *p) { return (Wide<T> *)p; }
 template <class T> HD inline const Wide<T> *widen(const T *p) { return (const Wide<T> *)p; }
+
+// The sum of x_n y_n over from <= n < to.
+template <class X, class Y> HD inline double dot_inside(X x, Y y, int from, int to)
+{
+  double sum = 0;
+  for (int n = 0; n < width_of<X>; ++n)
+    if (n >= from && n < to) sum += (double)x.v[n] * (double)y.v[n];
+  return sum;
+}
 
 template <class T> struct Residual {
   const T *b;
@@ -23,24 +32,24 @@ template <class T> struct Residual {
 
 // The same end of a product for several nodes at once, if there is one: end(q, products) of those from place q * width
 // on.
-template <class End> struct Widened { };
-template <class T> struct Widened<Residual<T>> {
+template <class End> struct InWide { };
+template <class T> struct InWide<Residual<T>> {
   Residual<Wide<T>> end;
-  explicit HD Widened(const Residual<T> &e) : end{widen(e.b), widen(e.r)} { }
+  explicit HD InWide(const Residual<T> &e) : end{widen(e.b), widen(e.r)} { }
 };
-template <class T> struct Widened<KeepProduct<T>> {
+template <class T> struct InWide<KeepProduct<T>> {
   KeepProduct<Wide<T>> end;
-  explicit HD Widened(const KeepProduct<T> &e) : end{widen(e.q)} { }
+  explicit HD InWide(const KeepProduct<T> &e) : end{widen(e.q)} { }
 };
-template <class T> struct Widened<multigrid::First<T, T>> {
+template <class T> struct InWide<multigrid::First<T, T>> {
   multigrid::First<Wide<T>, Wide<T>> end;
-  explicit HD Widened(const multigrid::First<T, T> &e) : end{widen(e.inverse), widen(e.b), widen(e.r), widen(e.z), e.c}
+  explicit HD InWide(const multigrid::First<T, T> &e) : end{widen(e.inverse), widen(e.b), widen(e.r), widen(e.z), e.c}
   {
   }
 };
-template <class T, class Add, class Last, class Keep> struct Widened<multigrid::Next<T, T, Add, Last, Keep>> {
+template <class T, class Add, class Last, class Keep> struct InWide<multigrid::Next<T, T, Add, Last, Keep>> {
   multigrid::Next<Wide<T>, Wide<T>, Add, Last, Keep> end;
-  explicit HD Widened(const multigrid::Next<T, T, Add, Last, Keep> &e) :
+  explicit HD InWide(const multigrid::Next<T, T, Add, Last, Keep> &e) :
     end{widen(e.inverse), widen(e.z), widen(e.from), widen(e.r), widen(e.w), widen(e.x), e.m, e.c, e.before, e.now,
         e.add,            e.last,     e.keep}
   {
@@ -49,7 +58,7 @@ template <class T, class Add, class Last, class Keep> struct Widened<multigrid::
 
 // end(place, (A v) there). 14 coefficients of 27 points, 4 of 7, v once, and what `end` moves.
 template <class T, int F, class End> struct Product27 {
-  static constexpr int  width = std::is_constructible_v<Widened<End>, const End &> ? width_of<Wide<T>> : 1;
+  static constexpr int  width = std::is_constructible_v<InWide<End>, const End &> ? width_of<Wide<T>> : 1;
   box::Symmetric3<T, F> s;
   const T              *v;
   End                   end;
@@ -59,8 +68,8 @@ template <class T, int F, class End> struct Product27 {
   }
   template <int P> HD void wide(int t, ptrdiff_t o, int j, int k, int, int) const
   {
-    const Widened<End> widened(end);
-    widened.end((o + P * (ptrdiff_t)s.half) / width,
+    const InWide<End> all(end);
+    all.end((o + P * (ptrdiff_t)s.half) / width,
                 s.template product<P, Wide<T>>(v, o, s.same.template source<width>(P, t, j, k, o)));
   }
 };
@@ -220,11 +229,7 @@ template <class A, class B> struct Dot {
   {
     const ptrdiff_t         e = (o + P * (ptrdiff_t)half) / width;
     const Several<A, width> x = ((const Several<A, width> *)a)[e];
-    const Wide<B>           y = widen(b)[e];
-    double                  sum = 0;
-    for (int n = 0; n < width; ++n)
-      if (n >= from && n < to) sum += (double)x.v[n] * (double)y.v[n];
-    return sum;
+    return dot_inside(x, widen(b)[e], from, to);
   }
 };
 template <class T, class A, class B> double dot(const Level<T> &l, int colour, const A *a, const B *b)
