@@ -518,6 +518,10 @@ int main(int argc, char **argv)
     test: # a linear problem of so few nodes that a factorization takes as long as a cycle or two
       suffix: few
       args: -problem power -jump 100 -block 16 -spots -wind 1123 -n 33 -multiplier 100 -seed 4500053 -cycles 5
+    test: # a variant without systems of the inactive nodes, to which no cycles are left
+      suffix: few_monotone
+      args: -problem power -jump 100 -block 16 -spots -wind 1123 -n 33 -multiplier 100 -seed 4500053 -cycles 12 -most 2
+      args: -snes_vipmg_variant monotone
     test: # steps that leave much of the residual need no exact ones
       suffix: loose
       args: -random -seed 990002 -cycles 36

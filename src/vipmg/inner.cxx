@@ -62,7 +62,7 @@ struct Progress {
                  before = cycles < window ? first : past[(cycles - window) % judged];
     past[cycles % judged] = natural;
     // the fall of the first cycle is not that of the others, but where it is small, others fall less
-    if (++cycles < window + !rough || natural <= 10 * target) return false; // or near enough for the caller
+    if (++cycles < window + !rough) return false;
     return std::log(natural / target) * window > many * std::max(0., std::log(before / natural));
   }
 };
