@@ -382,10 +382,10 @@ static PetscReal One(PetscInt i, PetscInt n) { return 1; }
 
 static PetscErrorCode TestWrong(void)
 {
-  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns", "a symmetric sparse Jacobian", "bounds at +infinity", "a NaN in the Jacobian", "a NaN in the Jacobian, no error asked for", "H without M", "M of another size", "a singular M"};
+  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns", "a symmetric sparse Jacobian", "bounds at +infinity", "a NaN in the Jacobian", "a NaN in the Jacobian, no error asked for", "H without M", "M of another size", "a singular M", "a mu of 1e14"};
 
   PetscFunctionBegin;
-  for (int c = 0; c < 19; ++c) {
+  for (int c = 0; c < 20; ++c) {
     char           text[400] = "";
     Mat            A;
     Vec            q, x, lower, upper, mu = NULL;
@@ -421,7 +421,8 @@ static PetscErrorCode TestWrong(void)
       PetscCall(SNESVIPGSSetFriction(snes, mu));
     }
     if (c == 6 || c == 11) PetscCall(SNESVIPGSSetBlock(snes, 3));
-    if (c == 7) PetscCall(SNESVIPGSSetBlock(snes, 2));
+    if (c == 7 || c == 19) PetscCall(SNESVIPGSSetBlock(snes, 2));
+    if (c == 19) PetscCall(SNESVIPGSSetFrictionCoefficient(snes, 1e14));
     if (c == 8) PetscCall(SNESVIPGSSetFrictionCoefficient(snes, 0.5));
     if (c == 9) {
       PetscCall(SNESVIPGSSetOrder(snes, TESSERA_GS_FORWARD));
@@ -438,7 +439,7 @@ static PetscErrorCode TestWrong(void)
       PetscCall(SNESSetJacobian(snes, sparse, sparse, Constant, NULL));
       PetscCall(MatDestroy(&sparse));
     }
-    if (c >= 16) {
+    if (c >= 16 && c <= 18) {
       Mat H, M;
       PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &H));
       PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, c == 17 ? 7 : 20, c == 17 ? 7 : 20, 1, NULL, 0, NULL, &M));

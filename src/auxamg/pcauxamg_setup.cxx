@@ -191,6 +191,23 @@ static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// All processes see the same coordinates, and set up anew where one has got others.
+static PetscErrorCode AgreeOnCoordinates(PC pc)
+{
+  PC_AuxAMG                  *a = (PC_AuxAMG *)pc->data;
+  tessera::Coordinates        empty;
+  const tessera::Coordinates *agreed;
+  uint64_t                    number;
+  int                         who, rank, size;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::AgreeOnCoordinates({(PetscObject)pc, "PC auxamg", pc->pmat}, &a->given, &empty, &agreed, &number));
+  if (agreed == &empty) a->given = std::move(empty);
+  PetscCall(tessera::FirstProcess(PetscObjectComm((PetscObject)pc), !a->current, &who, &rank, &size));
+  if (who < size) a->current = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The grids and all else from coordinates. failure: also how an attempt before this one has ended.
 static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNodes &ghosts, Failure *failure)
 {
@@ -270,10 +287,12 @@ static PetscErrorCode SetUp(PC pc)
   Failure    failure;
   GhostNodes     ghosts;
   MatrixRows rows;
-  bool       again_all = !a->current || pc->flag != SAME_NONZERO_PATTERN, unchanged = true;
+  bool       unchanged = true;
 
   PetscFunctionBegin;
-  pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
+  pc->setupcalled = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
+  PetscCall(AgreeOnCoordinates(pc));
+  const bool again_all = !a->current || pc->flag != SAME_NONZERO_PATTERN;
   a->current = a->ready = a->failed = PETSC_FALSE;
   pc->failedreason = PC_NOERROR;
   PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC auxamg", pc->pmat));

@@ -8,7 +8,7 @@
 
    Input Parameters:
 +  snes - the nonlinear solver
--  w - Coulomb's coefficient of all contacts, 0 or more; default 0
+-  w - Coulomb's coefficient of all contacts, 0 to 1e8; default 0
 
    Options Database Key:
 .  -snes_vipgs_mu <mu> - see above
@@ -93,7 +93,7 @@ PetscErrorCode SNESVIPGSGetFrictionLaw(SNES snes, SNESVIPGSFriction *f)
 
    Input Parameters:
 +  snes - the nonlinear solver
--  mu - a vector with a coefficient, 0 or more, for every contact; NULL: the same one for all, see
+-  mu - a vector with a coefficient, 0 to 1e8, for every contact; NULL: the same one for all, see
      `SNESVIPGSSetFrictionCoefficient()`
 
    Level: intermediate

@@ -35,6 +35,8 @@ static PetscErrorCode CheckBounds(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+constexpr double largest_friction = 1e8; // from 1e14 on a violated normal law is rounding beside the cone's
+
 static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
 {
   SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
@@ -67,6 +69,11 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
     if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
   PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %g; it is 0 or more", bad, value);
+  const auto most = std::max_element(w.mu.begin(), w.mu.end());
+  PetscCheck(most == w.mu.end() || *most <= largest_friction, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT
+             " is %g; it is %g at most, as rounding would hide normal velocities. 100 keeps most contacts from sliding",
+             (PetscInt)(most - w.mu.begin()), *most, largest_friction);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -106,7 +106,7 @@ PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
     DMDAGetInfo(dm, &dim, n, n + 1, n + 2, p, p + 1, p + 2, &dof, nullptr, sides, sides + 1, sides + 2, nullptr));
   PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
              "PC rrb works with one unknown per node: this DMDA has %" PetscInt_FMT
-             " degrees of freedom per node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
+             " degrees of freedom per node. Use -pc_type auxamg, or rrb on each field through -pc_type fieldsplit",
              dof);
   PetscCall(DMDAGetOwnershipRanges(dm, l, dim > 1 ? l + 1 : nullptr, dim > 2 ? l + 2 : nullptr));
   PetscCall(DMDAGetCorners(dm, nullptr, nullptr, nullptr, local, local + 1, local + 2));

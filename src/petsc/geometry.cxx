@@ -294,6 +294,37 @@ static PetscErrorCode CheckPoints(const NodesOf &of, const Coordinates &c, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode AgreeOnCoordinates(const NodesOf &of, const Coordinates *given, Coordinates *empty,
+                                  const Coordinates **agreed, uint64_t *number)
+{
+  MPI_Comm       comm = PetscObjectComm(of.solver);
+  const uint64_t dim  = given ? (uint64_t)given->dim : 0;
+  uint64_t       mine[3] = {dim, dim ? 4 - dim : 0, given ? given->number : 0}, most[3];
+  PetscInt       rows;
+  int            who, rank, size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, comm));
+  *agreed = given;
+  *number = most[2];
+  if (!most[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetLocalSize(of.A, &rows, nullptr));
+  PetscCall(FirstProcess(comm, !dim && rows > 0, &who, &rank, &size));
+  PetscCheck(who == size, comm, PETSC_ERR_ARG_WRONGSTATE,
+             "%s: PCSetCoordinates() has not been called on process %d, which has rows of the matrix: call it on all "
+             "processes",
+             of.who, who);
+  PetscCheck(most[0] + most[1] == 4, comm, PETSC_ERR_ARG_INCOMP,
+             "%s: PCSetCoordinates() gave coordinates of %d dimensions on one process and of %d on another", of.who,
+             (int)(4 - most[1]), (int)most[0]);
+  if (!dim) {
+    empty->dim  = (PetscInt)most[0];
+    empty->from = "PCSetCoordinates()";
+    *agreed     = empty;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode NoCoordinates(const NodesOf &of, const char *option)
 {
   PetscFunctionBegin;

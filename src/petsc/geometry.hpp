@@ -27,6 +27,12 @@ struct NodesOf {
   bool        couplings = true; // as the last resort the couplings of the matrix say who is near whom
 };
 
+// *agreed: the list that PCSetCoordinates() left in `given`, as all processes see it. One without rows of the matrix
+// need not have called it and gets *empty; an error, if one with rows has not, or dimensions differ. *number: how often
+// lists have been given, on the process with most of them. given may be nullptr. Collective.
+PetscErrorCode AgreeOnCoordinates(const NodesOf &of, const Coordinates *given, Coordinates *empty,
+                                  const Coordinates **agreed, uint64_t *number);
+
 // From the list that PCSetCoordinates() left in `given` (dim > 0), else the file (`file.h5:/path` or PETSc's binary
 // format), else the solver's or the matrix's DM. `use` becomes `given`, or `found`, which holds what was found
 // elsewhere, and anything without the axes along which all points are equal. The error where there is none of them

@@ -159,8 +159,8 @@ PetscErrorCode NullSpace::Find(PC pc)
   PetscFunctionBegin;
   PetscCall(MatNullSpaceDestroy(&space_));
   PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)A, &assembled, MATSEQAIJ, MATMPIAIJ, ""));
-  if (pc->mat != A || !assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetNullSpace(A, &attached));
+  if (pc->mat != A || !(assembled || attached)) PetscFunctionReturn(PETSC_SUCCESS);
   if (!attached) {
     bool device;
     PetscCall(LocalRows::OnDevice(A, &device));
@@ -186,7 +186,10 @@ PetscErrorCode NullSpace::Find(PC pc)
     PetscCall(Annihilates(A, k < 0 ? v : vectors[k], diagonal, attached_rounding, &null));
   PetscCall(VecDestroy(&v));
   PetscCall(VecDestroy(&diagonal));
-  if (!null) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!null) {
+    PetscCall(PetscInfo(pc, "The null space that is attached to the matrix is not in its null space: it is ignored\n"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscObjectReference((PetscObject)attached));
   space_ = attached;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -227,6 +230,17 @@ PetscErrorCode NullSpace::Clean(PC pc, Vec r, Vec *clean)
   PetscCall(VecCopy(r, copy_));
   PetscCall(MatNullSpaceRemove(space_, copy_));
   *clean = copy_;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode NullSpace::RemoveAttached(PC pc, Vec z)
+{
+  MatNullSpace attached;
+
+  PetscFunctionBegin;
+  PetscCall(Update(pc));
+  PetscCall(MatGetNullSpace(pc->pmat, &attached));
+  if (attached && attached == space_) PetscCall(MatNullSpaceRemove(space_, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

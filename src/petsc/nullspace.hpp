@@ -22,6 +22,8 @@ public:
   PetscErrorCode Clean(PC pc, Vec r, Vec *clean);
   PetscErrorCode Clean(PC pc, Mat R, Mat *clean);
   PetscErrorCode Get(PC pc, MatNullSpace *space); // nullptr: there is none. Collective.
+  // Takes from z what it has of the null space, if the program has attached it to the matrix. Collective.
+  PetscErrorCode RemoveAttached(PC pc, Vec z);
   PetscErrorCode Remove(Vec z) const;
   PetscErrorCode Remove(Mat Z) const;
 

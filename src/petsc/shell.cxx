@@ -73,7 +73,7 @@ PetscErrorCode FailSetUp(PC pc, const char *who, const char *failure, PCFailedRe
   PetscFunctionBegin;
   PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
              reason == PC_FACTOR_OTHER ? PETSC_ERR_FP : PETSC_ERR_MAT_LU_ZRPVT, "%s: %s", who, failure);
-  PetscCall(PetscInfo(pc, "%s\n", failure));
+  PetscCall(PetscInfo(pc, "%s: %s\n", who, failure));
   pc->failedreason = reason;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

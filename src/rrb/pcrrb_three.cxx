@@ -100,7 +100,7 @@ static PetscErrorCode FindGrid(PC pc, GridDescription &grid)
                           nullptr, nullptr, nullptr));
     PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
                "PC rrb works with one unknown per node: this DMDA has %" PetscInt_FMT
-               " degrees of freedom per node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
+               " degrees of freedom per node. Use -pc_type auxamg, or rrb on each field through -pc_type fieldsplit",
                dof);
     PetscCall(MatCreateVecs(pc->pmat, &v, nullptr));
     const PetscErrorCode ierr = BoxMatrix::Describe((PetscObject)pc, "PC rrb", da, v, pc->pmat, grid);

@@ -27,9 +27,12 @@ static NodesOf NodesIn(const MeshSource &source, Mat J)
 PetscErrorCode TreeMatrix::Check(const MeshSource &source, Mat J)
 {
   const Coordinates *given = nullptr;
+  Coordinates        empty;
+  uint64_t           number;
 
   PetscFunctionBegin;
   if (source.pc) PetscCall(GivenCoordinates(source.pc, &given));
+  PetscCall(AgreeOnCoordinates(NodesIn(source, J), given, &empty, &given, &number));
   PetscCall(CheckCoordinates(NodesIn(source, J), given, source.file.c_str(), source.option.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -144,7 +147,8 @@ PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exe
                                 MatrixReport &report)
 {
   const Coordinates *given = nullptr;
-  const Coordinates  none;
+  Coordinates        none;
+  uint64_t           points;
   PetscObjectId      id;
   PetscObjectState   state;
   GhostNodes         ghosts;
@@ -155,11 +159,11 @@ PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exe
   PetscFunctionBegin;
   PetscCall(CommOf(source.solver, &comm_));
   if (source.pc) PetscCall(GivenCoordinates(source.pc, &given));
+  PetscCall(AgreeOnCoordinates(NodesIn(source, J), given, &none, &given, &points));
   PetscCall(PetscObjectGetId((PetscObject)J, &id));
   PetscCall(MatGetNonzeroState(J, &state));
-  const uint64_t points = given ? given->number : 0;
-  const bool     known  = problem_ && id == matrix_ && state == pattern_ && points == points_;
-  matrix_               = 0;
+  const bool known = problem_ && id == matrix_ && state == pattern_ && points == points_;
+  matrix_          = 0;
   if (!known) PetscCall(ChooseBlock(source, J, given));
   PetscCall(ReadRows(comm_, source.who, J, bs_, exec.space, &rows_, &ghosts, &rows));
   if (known) TesseraCallCXX(refreshed = problem_->tree().refresh(rows, failure));

@@ -224,6 +224,71 @@ for seed in (1, 2, 3):
     r5 = residual(A5, x5, b5)
     check(k5.getConvergedReason() > 0 and r5 < 1e-8, 'a part of the mesh that nothing ties, seed %d' % seed, (k5.getConvergedReason(), r5))
 
+# a right-hand side that no solution has: least squares, whether the null space is attached or not; and a null space
+# that is none of the matrix
+for attached in (False, True):
+    A6 = da.createMatrix()
+    fill(A6, da, 0.0)
+    ones6 = da.createGlobalVec()
+    ones6.set(1.0)
+    sums = da.createGlobalVec()
+    A6.mult(ones6, sums)
+    sums.scale(-1)
+    A6.setDiagonal(A6.getDiagonal() + sums)
+    if attached:
+        A6.setNullSpace(PETSc.NullSpace().create(constant=True, comm=COMM))
+    k6 = PETSc.KSP().create(COMM)
+    k6.setOperators(A6)
+    k6.setDM(da)
+    k6.setDMActive(False)
+    k6.setType('rrb')
+    k6.setTolerances(rtol=1e-9)
+    b6 = b.copy()
+    b6.shift(0.5)
+    k6.solve(b6, x)
+    mean = abs(b6.sum()) / b6.getSize() ** 0.5 / b6.norm()
+    found = residual(A6, x, b6)
+    check(k6.getConvergedReason() > 0 and mean > 0.1 and abs(found - mean) < 1e-6, 'KSP rrb, no solution: least squares, null space attached: %s' % attached, (k6.getConvergedReason(), found, mean))
+A7 = da.createMatrix()
+fill(A7, da, 0.0)
+A7.setNullSpace(PETSc.NullSpace().create(constant=True, comm=COMM))
+k7 = PETSc.KSP().create(COMM)
+k7.setOperators(A7)
+k7.setDM(da)
+k7.setDMActive(False)
+k7.setType('rrb')
+k7.solve(b, x)
+check(k7.getConvergedReason() > 0 and residual(A7, x, b) < 1e-4, 'KSP rrb: a null space that is none of the matrix is ignored', (k7.getConvergedReason(), residual(A7, x, b)))
+
+# coordinates from some of the processes: from those with rows that is enough, else all raise an error
+for everywhere in (False, True):
+    n = 12
+    rows = n * n if COMM.rank == 0 or everywhere else 0
+    A8 = PETSc.Mat().createAIJ(((rows, None), (rows, None)), nnz=5, comm=COMM)
+    first, end = A8.getOwnershipRange()
+    for p in range(first, end):
+        i, j = (p - first) // n, (p - first) % n
+        for q, inside in ((p - n, i > 0), (p + n, i + 1 < n), (p - 1, j > 0), (p + 1, j + 1 < n)):
+            if inside:
+                A8.setValue(p, q, -1.0)
+        A8.setValue(p, p, 4.0)
+    A8.assemble()
+    x8, b8 = A8.createVecs()
+    b8.set(1.0)
+    k8 = PETSc.KSP().create(COMM)
+    k8.setOperators(A8)
+    k8.setType('cg')
+    k8.getPC().setType('auxamg')
+    if COMM.rank == 0:
+        k8.getPC().setCoordinates([[(p - first) // n, (p - first) % n] for p in range(first, end)])
+    try:
+        k8.solve(b8, x8)
+        outcome = k8.getConvergedReason() > 0
+    except PETSc.Error:
+        outcome = 'error'
+    wanted = 'error' if everywhere and COMM.size > 1 else True
+    check(outcome == wanted, 'PC auxamg: coordinates from the first process, rows %s' % ('everywhere' if everywhere else 'there alone'), outcome)
+
 # an error comes as a Python exception on every rank and leaves the interpreter alive
 d4 = PETSc.DMDA().create(dim=2, sizes=(8, 8), dof=2, stencil_width=1, comm=COMM)
 A4 = d4.createMatrix()

@@ -11,7 +11,7 @@ PetscErrorCode SchurSpace::Residual(Vec solution, Vec residual)
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
   PetscCall(KSP_MatMult(ksp_, A, solution, residual));
-  PetscCall(VecAYPX(residual, -1.0, ksp_->vec_rhs));
+  PetscCall(VecAYPX(residual, -1.0, right_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -63,6 +63,7 @@ PetscErrorCode SchurSpace::Load(Vec v)
 PetscErrorCode SchurSpace::Start(double *first)
 {
   PetscFunctionBegin;
+  PetscCall(pc_.null.Clean(ksp_->pc, ksp_->vec_rhs, &right_));
   if (!ksp_->guess_zero) PetscCall(Residual(ksp_->vec_sol, Source()));
   PetscCall(FirstNorm(ksp_, Source(), ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -86,7 +87,7 @@ PetscErrorCode SchurSpace::Begin()
   }
   if (ksp_->guess_zero) {
     PetscCall(VecSet(s, 0));
-    PetscCall(VecCopy(ksp_->vec_rhs, ksp_->work[0]));
+    PetscCall(VecCopy(right_, ksp_->work[0]));
     w = ksp_->work[0];
   }
   if (pc_.report.dirichlet) {
@@ -109,12 +110,9 @@ PetscErrorCode SchurSpace::NullSpace()
 {
   const double *res;
   MatNullSpace  nullspace;
-  Mat           A;
 
   PetscFunctionBegin;
-  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
-  PetscCall(MatGetNullSpace(A, &nullspace));
-  if (!nullspace) PetscCall(pc_.null.Get(ksp_->pc, &nullspace));
+  PetscCall(pc_.null.Get(ksp_->pc, &nullspace));
   if (nullspace) {
     PetscBool  constant;
     PetscInt   n;
@@ -148,6 +146,7 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   PetscFunctionBegin;
   const bool begun = pc_.report.dirichlet > 0; // Dirichlet nodes are solved first
   double    *solution = nullptr;
+  PetscCall(pc_.null.Clean(ksp_->pc, ksp_->vec_rhs, &right_));
   if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
   if (begun) PetscCall(Begin());
   else PetscCall(NullSpace());
@@ -156,7 +155,7 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   bool limited = doubtful > 4 && doubtful < max_its, goes_on = false; // a trial that proves wrong is corrected
   do {
     std::vector<double> more;
-    PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
+    PetscCall(pc_.matrix.GetRead(right_, plan_.exec.space, &values));
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     if (!begun) PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
     {
@@ -181,7 +180,7 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   if (begun) PetscCall(Finish(!pc_.corrected));
   else {
     PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol));
-    PetscCall(RemoveNullSpace(ksp_->vec_sol));
+    PetscCall(pc_.null.RemoveAttached(ksp_->pc, ksp_->vec_sol));
   }
   PetscCall(
     LogFlops(plan_.exec.space, (double)(norms.size() - 1) *
@@ -236,14 +235,14 @@ PetscErrorCode SchurSpace::Finish(bool loaded)
     rrb::black_store(plan_, x, values);
     rrb::red_solution(plan_, finest, finest.b.v, x.view, natural_view(values, own.x0, own.y0, own.x1 - own.x0));
     PetscCall(pc_.matrix.RestoreWrite(dx));
-    PetscCall(RemoveNullSpace(dx));
+    PetscCall(pc_.null.RemoveAttached(ksp_->pc, dx));
     if (!ksp_->guess_zero) PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(Update(ksp_->work[0], ksp_->vec_sol, [&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
   PetscCall(Residual(ksp_->vec_sol, ksp_->work[0]));
   PetscCall(SolveRed(ksp_->work[0], ksp_->vec_sol));
-  if (ksp_->guess_zero) PetscCall(RemoveNullSpace(ksp_->vec_sol));
+  if (ksp_->guess_zero) PetscCall(pc_.null.RemoveAttached(ksp_->pc, ksp_->vec_sol));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

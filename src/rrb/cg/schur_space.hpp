@@ -107,18 +107,8 @@ private:
     PetscCheck(!pc_.failed, comm(), PETSC_ERR_PLIB, "PC rrb: %s", pc_.failure);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  Vec            Source() const { return ksp_->guess_zero ? ksp_->vec_rhs : ksp_->work[0]; } // the residual of x0
+  Vec            Source() const { return ksp_->guess_zero ? right_ : ksp_->work[0]; } // the residual of x0
   PetscErrorCode NullSpace();
-  PetscErrorCode RemoveNullSpace(Vec x) // as KSPCG, whose directions have none of it
-  {
-    Mat          A;
-    MatNullSpace nullspace;
-    PetscFunctionBegin;
-    PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
-    PetscCall(MatGetNullSpace(A, &nullspace));
-    if (nullspace) PetscCall(MatNullSpaceRemove(nullspace, x));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   // x := x0 with Dirichlet rows and red rows solved; the residual of S1. Before, the iterate is x0.
   PetscErrorCode Begin();
   PetscErrorCode Project(rrb::BlackField &v) // onto what is orthogonal to the null space of S1
@@ -142,6 +132,7 @@ private:
   rrb::BlackField             &r, &z, &p, &q, &x;
   std::vector<rrb::BlackField> null_;
   bool                         begun_ = false;
+  Vec                          right_ = nullptr; // the right-hand side without what it has of the null space
 };
 
 } // namespace tessera

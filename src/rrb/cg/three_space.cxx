@@ -22,9 +22,10 @@ PetscErrorCode ThreeSpace::Start(double *first)
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  PetscCall(null_.Clean(ksp_->pc, ksp_->vec_rhs, &right_));
   if (!ksp_->guess_zero) {
     PetscCall(KSP_MatMult(ksp_, A, ksp_->vec_sol, Source()));
-    PetscCall(VecAYPX(Source(), -1.0, ksp_->vec_rhs));
+    PetscCall(VecAYPX(Source(), -1.0, right_));
   }
   PetscCall(FirstNorm(ksp_, Source(), ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -32,15 +33,12 @@ PetscErrorCode ThreeSpace::Start(double *first)
 
 PetscErrorCode ThreeSpace::Begin()
 {
-  Mat          A;
   MatNullSpace nullspace;
 
   PetscFunctionBegin;
   begun_ = true;
   PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b); }));
-  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
-  PetscCall(MatGetNullSpace(A, &nullspace));
-  if (!nullspace) PetscCall(null_.Get(ksp_->pc, &nullspace)); // constants, if they are one
+  PetscCall(null_.Get(ksp_->pc, &nullspace));
   if (nullspace) { // that of the Schur complement is A's on the black nodes
     PetscBool  constant;
     PetscInt   n;
@@ -71,8 +69,6 @@ PetscErrorCode ThreeSpace::Update(Vec dx)
 PetscErrorCode ThreeSpace::Finish()
 {
   Vec          dx = ksp_->guess_zero ? ksp_->vec_sol : ksp_->work[1];
-  Mat          A;
-  MatNullSpace nullspace;
 
   PetscFunctionBegin;
   if (!begun_) {
@@ -80,9 +76,7 @@ PetscErrorCode ThreeSpace::Finish()
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(Update(dx));
-  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
-  PetscCall(MatGetNullSpace(A, &nullspace)); // as KSPCG, whose directions have none of it
-  if (nullspace) PetscCall(MatNullSpaceRemove(nullspace, dx));
+  PetscCall(null_.RemoveAttached(ksp_->pc, dx)); // as KSPCG, whose directions have none of it
   if (!ksp_->guess_zero) PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -69,7 +69,7 @@ public:
   }
 
 private:
-  Vec            Source() const { return ksp_->guess_zero ? ksp_->vec_rhs : ksp_->work[0]; } // the residual of x0
+  Vec            Source() const { return ksp_->guess_zero ? right_ : ksp_->work[0]; } // the residual of x0
   PetscErrorCode Begin();
   PetscErrorCode Update(Vec dx); // dx = what the iteration has added to x0
   template <class F> PetscErrorCode Read(Vec v, const F &f);
@@ -80,6 +80,7 @@ private:
   const bool           at_once_; // what follows Precondition() has been done there
   rrb::three::Reduced::Iteration it_;
   bool                 begun_ = false;
+  Vec                  right_ = nullptr; // the right-hand side without what it has of the null space
 };
 
 } // namespace tessera
