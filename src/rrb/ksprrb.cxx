@@ -168,6 +168,7 @@ PetscErrorCode Solve(KSP ksp)
     if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) k->vectors.reset(new Vectors(r->plan, flexible));
     SchurSpace s(ksp, *r, *k->vectors);
     Iterating  guard{k, r->plan};
+    PetscCall(s.Clean());
     if (s.OnDevice()) {
       if (!k->solver) TesseraCallCXX(k->solver.reset(new rrb::SchurSolver()));
       PetscCall(s.SolveOnDevice(*k->solver));

@@ -63,7 +63,6 @@ PetscErrorCode SchurSpace::Load(Vec v)
 PetscErrorCode SchurSpace::Start(double *first)
 {
   PetscFunctionBegin;
-  PetscCall(pc_.null.Clean(ksp_->pc, ksp_->vec_rhs, &right_));
   if (!ksp_->guess_zero) PetscCall(Residual(ksp_->vec_sol, Source()));
   PetscCall(FirstNorm(ksp_, Source(), ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -146,7 +145,6 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   PetscFunctionBegin;
   const bool begun = pc_.report.dirichlet > 0; // Dirichlet nodes are solved first
   double    *solution = nullptr;
-  PetscCall(pc_.null.Clean(ksp_->pc, ksp_->vec_rhs, &right_));
   if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
   if (begun) PetscCall(Begin());
   else PetscCall(NullSpace());

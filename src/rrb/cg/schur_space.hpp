@@ -11,6 +11,12 @@ public:
     ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x)
   {
   }
+  PetscErrorCode Clean() // the right-hand side, before all else
+  {
+    PetscFunctionBegin;
+    PetscCall(pc_.null.Clean(ksp_->pc, ksp_->vec_rhs, &right_));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscErrorCode Start(double *first); // the residual of x0 and its norm, if that is watched
   // loaded: the right-hand side is still in the preconditioner's
   PetscErrorCode Finish(bool loaded = false);
