@@ -64,8 +64,8 @@ static PetscErrorCode Fill(const Problem *p, DM da, const PetscInt n[3], Mat A)
   PetscFunctionReturn(0);
 }
 
-/* 1 at the nodes of a part, or at its black ones; normalized */
-static PetscErrorCode Constant(const Problem *p, DM da, const PetscInt n[3], PetscInt part, PetscBool black, Vec *c)
+/* 1 at the nodes of a part; normalized */
+static PetscErrorCode Constant(const Problem *p, DM da, const PetscInt n[3], PetscInt part, Vec *c)
 {
   PetscInt       lo[3], m[3];
   PetscScalar ***v;
@@ -76,7 +76,7 @@ static PetscErrorCode Constant(const Problem *p, DM da, const PetscInt n[3], Pet
   PetscCall(DMDAVecGetArray(da, *c, &v));
   for (PetscInt k = lo[2]; k < lo[2] + m[2]; ++k)
     for (PetscInt j = lo[1]; j < lo[1] + m[1]; ++j)
-      for (PetscInt i = lo[0]; i < lo[0] + m[0]; ++i) v[k][j][i] = Part(p, i, n) == part && (!black || (i + j + k) % 2);
+      for (PetscInt i = lo[0]; i < lo[0] + m[0]; ++i) v[k][j][i] = Part(p, i, n) == part;
   PetscCall(DMDAVecRestoreArray(da, *c, &v));
   PetscCall(VecNormalize(*c, NULL));
   PetscFunctionReturn(0);
@@ -87,8 +87,8 @@ static PetscErrorCode Try(const Problem *p, const PetscInt n[3])
   const DMBoundaryType side = p->periodic ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
   DM                   da;
   Mat                  A;
-  Vec                  b, x, r, all[3], black[3];
-  MatNullSpace         space, rest;
+  Vec                  b, x, r, all[3];
+  MatNullSpace         space;
   KSP                  ksp;
   KSPConvergedReason   reason;
   PetscReal            norm, left, whole = 0;
@@ -98,12 +98,8 @@ static PetscErrorCode Try(const Problem *p, const PetscInt n[3])
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   PetscCall(Fill(p, da, n, A));
-  for (PetscInt c = 0; c < p->parts; ++c) {
-    PetscCall(Constant(p, da, n, c, PETSC_FALSE, &all[c]));
-    PetscCall(Constant(p, da, n, c, PETSC_TRUE, &black[c]));
-  }
+  for (PetscInt c = 0; c < p->parts; ++c) PetscCall(Constant(p, da, n, c, &all[c]));
   PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_FALSE, p->parts, all, &space));
-  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_FALSE, p->parts, black, &rest));
   PetscCall(RightHandSide(da, A, PETSC_FALSE, &b));
   PetscCall(MatNullSpaceRemove(space, b));
   PetscCall(VecNorm(b, NORM_2, &norm));
@@ -118,7 +114,7 @@ static PetscErrorCode Try(const Problem *p, const PetscInt n[3])
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(MatMult(A, x, r));
   PetscCall(VecAYPX(r, -1, b));
-  PetscCall(MatNullSpaceRemove(rest, r)); /* red nodes are solved exactly: it is left at the black ones */
+  PetscCall(MatNullSpaceRemove(space, r)); /* of least squares nothing else is left */
   PetscCall(VecNorm(r, NORM_2, &left));
   PetscCall(VecNorm(b, NORM_2, &norm));
   if (p->share == 0) PetscCall(Residual(A, x, b, &whole));
@@ -126,11 +122,7 @@ static PetscErrorCode Try(const Problem *p, const PetscInt n[3])
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s, %" PetscInt_FMT " parts, %g decades, share %g: %s, residual %.1e\n", p->periodic ? "periodic" : "closed", p->attached ? "attached" : "not attached", p->parts, (double)p->decades, (double)p->share, KSPConvergedReasons[reason], (double)(left / norm)));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatNullSpaceDestroy(&space));
-  PetscCall(MatNullSpaceDestroy(&rest));
-  for (PetscInt c = 0; c < p->parts; ++c) {
-    PetscCall(VecDestroy(&all[c]));
-    PetscCall(VecDestroy(&black[c]));
-  }
+  for (PetscInt c = 0; c < p->parts; ++c) PetscCall(VecDestroy(&all[c]));
   PetscCall(VecDestroy(&r));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));

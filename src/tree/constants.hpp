@@ -28,6 +28,8 @@ template <class T> struct PartConstants {
   // z += c sum_k z_k (z_k' A z_k)^-1 z_k' r, and x += w times that; either may be nullptr. Collective.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
   bool                    any() const { return parts_ > 0 || elsewhere_; } // on any process
+  // Has a part on any process so little energy that rounding to single precision counts beside it? Collective.
+  bool                    faint(const Level<T> &level);
   bool                    meets_others() const { return shared_ > 0; } // parts of several processes
   size_t bytes() const
   {

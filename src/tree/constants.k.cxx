@@ -23,6 +23,7 @@ constexpr int    least_in_part = 3; // fewer nodes join the part that they are c
 constexpr int    passes = 3;        // in which they do
 // A part counts if the energy of its constant is less than so much of its diagonal entries.
 constexpr double least_energy = 0.01;
+constexpr double faint_energy = 1e-5; // or less of these, beside which single precision rounds too much
 constexpr double none = -1, rest = -2; // labels: of no part, or of one that is most of the mesh
 constexpr int    piece = 1024;         // most members of a part that are added up by one warp of a device
 
@@ -250,6 +251,18 @@ template <class T> void PartConstants<T>::find(const Comm &comm, Level<T> &level
   elsewhere_ = any_of(parts_);
   weight_    = make_unset<T>(exec, (size_t)parts_);
   sums_      = make_unset<T>(exec, (size_t)parts_ * max_vectors);
+}
+
+template <class T> bool PartConstants<T>::faint(const Level<T> &level)
+{
+  if (!any()) return false;
+  Buffer<double> energy, diagonal;
+  energies(level, energy, diagonal);
+  const std::vector<double> e = listed(energy), d = listed(diagonal);
+  double                    found = 0;
+  for (size_t k = 0; k < e.size(); ++k) found += e[k] < faint_energy * d[k];
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  return found > 0;
 }
 
 template <class T> void PartConstants<T>::take_values(const Level<T> &level)

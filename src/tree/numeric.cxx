@@ -52,6 +52,10 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);
+    if (!l && params_.falls_back && level.blocks.constants.faint(level)) {
+      failure.kind = Failure::rounded; // on all processes
+      return failure;
+    }
     if (level.sweep.exact) block_values(level);
     if (smooths) { // the eigenvalue is needed at once
       estimate({l});
