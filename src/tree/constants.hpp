@@ -28,13 +28,14 @@ template <class T> struct PartConstants {
   // z += c sum_k z_k (z_k' A z_k)^-1 z_k' r, and x += w times that; either may be nullptr. Collective.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
   bool                    any() const { return parts_ > 0 || elsewhere_; } // on any process
-  // Has a part on any process so little energy that rounding to single precision counts beside it? Collective.
-  bool                    faint(const Level<T> &level);
+  // Has a part on any process so little energy that rounding to single precision counts beside it? After
+  // take_values(). Collective.
+  bool                    faint(const Level<T> &level) const;
   bool                    meets_others() const { return shared_ > 0; } // parts of several processes
   size_t bytes() const
   {
     return begin_.bytes() + piece_.bytes() + member_.bytes() + of_.bytes() + weight_.bytes() + sums_.bytes() +
-           of_pieces_.bytes();
+           of_pieces_.bytes() + energy_.bytes() + diagonal_.bytes();
   }
 
 private:
@@ -49,6 +50,7 @@ private:
   Buffer<int>    of_;                     // the part of each node, ghosts included, or -1
   Buffer<T>      weight_, sums_;          // 1 / z' A z of each part; z' r
   Buffer<double> of_pieces_;              // sums
+  Buffer<double> energy_, diagonal_;      // of each part, by energies()
   Staging        message_;
 };
 

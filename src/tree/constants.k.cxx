@@ -253,24 +253,21 @@ template <class T> void PartConstants<T>::find(const Comm &comm, Level<T> &level
   sums_      = make_unset<T>(exec, (size_t)parts_ * max_vectors);
 }
 
-template <class T> bool PartConstants<T>::faint(const Level<T> &level)
+template <class T> void PartConstants<T>::take_values(const Level<T> &level)
+{
+  if (!any()) return;
+  energies(level, energy_, diagonal_);
+  for_each(level.exec, parts_, Weigh<T>{energy_.data(), diagonal_.data(), weight_.data()});
+}
+
+template <class T> bool PartConstants<T>::faint(const Level<T> &level) const
 {
   if (!any()) return false;
-  Buffer<double> energy, diagonal;
-  energies(level, energy, diagonal);
-  const std::vector<double> e = listed(energy), d = listed(diagonal);
+  const std::vector<double> e = listed(energy_), d = listed(diagonal_);
   double                    found = 0;
   for (size_t k = 0; k < e.size(); ++k) found += e[k] < faint_energy * d[k];
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
   return found > 0;
-}
-
-template <class T> void PartConstants<T>::take_values(const Level<T> &level)
-{
-  if (!any()) return;
-  Buffer<double> energy, diagonal;
-  energies(level, energy, diagonal);
-  for_each(level.exec, parts_, Weigh<T>{energy.data(), diagonal.data(), weight_.data()});
 }
 
 template <class T>
