@@ -3,6 +3,7 @@ Each type must answer as PETSc's own: the same error on all processes, a solutio
 
 #include "compat.h"
 #include "tessera.h"
+#include <petsc/private/petscimpl.h>
 #include <petscdmda.h>
 #include <petscsnes.h>
 #include <petsctao.h>
@@ -257,7 +258,8 @@ static PetscErrorCode Linear(const char *type, const char *pctype, MatType matty
   PetscFunctionReturn(0);
 }
 
-/* Assembled types are read by converting, MATSELL with a layout that MatConvert() has not finished. */
+/* Assembled types are read by converting, MATSELL with a layout that MatConvert() has not finished. What is read stays
+   as it is, and so does its state: by that PCSetUp() knows that nothing has changed. */
 static PetscErrorCode Types(const char *type, const char *pctype)
 {
   const MatType types[] = {MATSELL, MATBAIJ, MATSBAIJ, MATDENSE};
@@ -265,6 +267,7 @@ static PetscErrorCode Types(const char *type, const char *pctype)
   KSP           ksp = NULL;
   Mat           A;
   Vec           b, x;
+  PetscObjectState before, after;
 
   PetscFunctionBeginUser;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "KSP %s, PC %s\n", type, pctype));
@@ -284,7 +287,10 @@ static PetscErrorCode Types(const char *type, const char *pctype)
     PetscCall(VecDuplicate(b, &x));
     PetscCall(VecSet(b, 1));
     PetscCall(NewKSP(&p, type, pctype, A, &ksp));
+    PetscCall(PetscObjectStateGet((PetscObject)A, &before));
     PetscCall(Solved(types[t], ksp, A, b, x));
+    PetscCall(PetscObjectStateGet((PetscObject)A, &after));
+    PetscCheck(after == before, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "A solve has changed the state of a matrix of type %s", types[t]);
     PetscCall(KSPDestroy(&ksp));
     PetscCall(MatDestroy(&A));
     PetscCall(VecDestroy(&b));

@@ -1,5 +1,6 @@
 #include "petsc/aij.hpp"
 #include "exec/reservation.hpp"
+#include <petsc/private/petscimpl.h>
 #include <cstring>
 
 namespace tessera {
@@ -123,8 +124,9 @@ static PetscErrorCode ConvertNest(Mat A, const char *who, Mat *converted)
 
 PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij)
 {
-  PetscBool is, nest;
-  MatType   type, without;
+  PetscBool        is, nest;
+  MatType          type, without;
+  PetscObjectState state;
 
   PetscFunctionBegin;
   *aij = A;
@@ -140,8 +142,11 @@ PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij)
     who, type, part ? " where it has a part of type " : "", part ? without : "");
   PetscCall(MatDestroy(converted));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, MATNEST, &nest));
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (nest) PetscCall(ConvertNest(A, who, converted));
   else PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, converted));
+  // MATMPIBAIJ counts its conversion as a change of its values, and PCSetUp() would set up again each time
+  PetscCall(PetscObjectStateSet((PetscObject)A, state));
   *aij = *converted;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
