@@ -27,19 +27,21 @@ template <class T, int N> struct AtCorners {
 
 // E of a leaf, column by column in scratch, and added to the rows at once. First a row of A P of a node is added up
 // for each leaf that its entries lead to, then these leaves are taken one after the other: entries of a row lead from
-// leaf to leaf and back.
+// leaf to leaf and back. BS: unknowns a node, or any_number.
 template <class T, class S, int BS, int Corners> struct LeafProduct {
-  using Corners_          = AtCorners<T, Corners>;
-  static constexpr int B2 = BS * BS, at_once = 64, ahead = 16; // leaves; entries
+  using Corners_ = AtCorners<T, Corners>;
+  static constexpr int at_once = 64, ahead = 16; // leaves; entries
   const int *begin, *i, *j, *pairs, *columns, *vertex, *row;
   const S   *pair, *column, *slot;
   const T   *a, *weight;
   T         *out;
   int        entries; // of the operator
-  Corners_            *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
+  int        block;   // numbers of an entry
+  Corners_  *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
+  int        numbers() const { return BS ? BS * BS : block; }
   void       operator()(int l) const
   {
-    const int nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
+    const int B2 = numbers(), nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
     std::fill(E, E + (ptrdiff_t)B2 * nc, Corners_());
     const bool usual = around <= at_once && i[begin[l + 1]] + ahead <= entries;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
@@ -63,6 +65,7 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
   // entries behind the row
   template <bool Usual> void add_row(int p, int list, int first) const
   {
+    const int  B2 = numbers();
     uint64_t   touched = 0;
     const auto add     = [&](int e, Corners_ *to_ap) {
       const unsigned to = (unsigned)(pair[e] - first);
@@ -92,16 +95,29 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
   }
 };
 
+// The usual numbers of unknowns have kernels of their own; code for all would take longer to compile than it saves.
+constexpr int any_number = 0;
+template <int Corners, class F> void with_usual_block(int bs, const F &f)
+{
+  if (bs == 1) return f(Number<1>());
+  if constexpr (Corners > 2) {
+    if (bs == 2) return f(Number<2>());
+    if (bs == 3) return f(Number<3>());
+    if (bs == 6) return f(Number<6>());
+  }
+  f(Number<any_number>());
+}
+
 } // namespace
 
 template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse)
 {
   fine.product.with_lists([&](const auto &lists) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-    with_block(bs, [&](auto b) {
-      with_corners(fine.transfer.corners, [&](auto c) {
-        using Corners_                               = AtCorners<T, c.value>;
-        constexpr size_t     b2 = b.value * b.value;
+    with_corners(fine.transfer.corners, [&](auto c) {
+      with_usual_block<c.value>(bs, [&](auto b) {
+        using Corners_  = AtCorners<T, c.value>;
+        const size_t b2 = (size_t)(bs * bs);
         std::vector<Corners_>                     E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
         const LeafProduct<T, S, b.value, c.value> kernel{fine.transfer.begin.data(),
                                                          fine.i.data(),
@@ -117,6 +133,7 @@ template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, in
                                                          fine.transfer.weight.data(),
                                                          coarse.a.data(),
                                                          (int)fine.j.size(),
+                                                         bs * bs,
                                                          E.data(),
                                                          ap.data()};
         for (int l = l0; l < l1; ++l)

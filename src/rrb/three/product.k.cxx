@@ -52,22 +52,25 @@ template <class Kernel> TESSERA_ALONE void whole_row(const Kernel &kernel, int t
   constexpr int planes = 1 + box::box_forward;
   const Kernel  own = kernel;
   const int     n = end - t < own.width ? end - t : own.width, here = own.fine_row(r) + t;
-  double        sums[planes][row_chunk];
-  T             all[row_chunk];
+  double        sums[planes][row_chunk] = {};
+  T             all[row_chunk] = {};
+  box::unroll3<-2, 3>([&](auto z) { // g++ takes four times as long for all lines in one loop
 #pragma GCC ivdep
-  for (int v = 0; v < n; ++v) {
-    double sum[planes];
-    own.whole(here + v, sum, all[v]);
-    box::unroll3<0, planes>([&](auto p) { sums[decltype(p)::value][v] = sum[decltype(p)::value]; });
-  }
+    for (int v = 0; v < n; ++v) {
+      double sum[planes];
+      box::unroll3<0, planes>([&](auto p) { sum[decltype(p)::value] = sums[decltype(p)::value][v]; });
+      own.template add_layer<decltype(z)::value>(here + v, sum, all[v]);
+      box::unroll3<0, planes>([&](auto p) { sums[decltype(p)::value][v] = sum[decltype(p)::value]; });
+    }
+  });
   for (int p = 0; p < planes; ++p) own.write(n, t, r, p, sums[p], all);
 }
 
-// Coarse nodes in rows: nodes I = t where x is coarsened, else I = 2 t + P; so the fine nodes that they lie on have
-// parity P and are neighbours in memory. F: couplings that the fine operator keeps. Whole: all directions are coarsened
+// Coarse nodes in rows: nodes I = t where x is coarsened, else I = 2 t + parity; so the fine nodes that they lie on have
+// one parity (1 where x is coarsened) and are neighbours in memory. F: couplings that the fine operator keeps. Whole: all directions are coarsened
 // and no coarse node has another one behind it, so lines are constants: all numbers of a coarse node are in registers,
 // of eight or sixteen nodes in the host's. Computing offsets would take ten times the instructions of the products.
-template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
+template <class T, int F, bool Coarsen, bool Whole> struct Triple {
   static constexpr int  reach = Coarsen ? 1 : 0; // of a coarse node's weights along x
   static constexpr int  across = 2 * reach + 3;  // fine nodes along x in a row of P'A
   static constexpr bool star = F == box::star_forward;
@@ -82,8 +85,10 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
   box::Rows             rows;
   int                   first, end; // of t
   int                   width;      // of a chunk
+  int                   parity;
+  int                   beside[3];  // along(-1), along(0) and along(1) of this parity
 
-  HD int along(int x) const { return ((P + x) & 1) * fine.half + floor_half(P + x); }
+  HD int along(int x) const { return Coarsen ? ((1 + x) & 1) * fine.half + floor_half(1 + x) : beside[x + 1]; }
   // The fine row of the row r of coarse nodes, and how far from it the row (y, z) is.
   HD int fine_row(int r) const
   {
@@ -187,7 +192,7 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
     T *const to = out + p * coarse_plane + coarse.row(j, k);
     for (int v = 0; v < n; ++v) {
       const int i = t + v;
-      to[Coarsen ? (i & 1) * (ptrdiff_t)coarse.half + floor_half(i) : P * (ptrdiff_t)coarse.half + i] =
+      to[Coarsen ? (i & 1) * (ptrdiff_t)coarse.half + floor_half(i) : parity * (ptrdiff_t)coarse.half + i] =
         (T)(!p && fabs(sum[v]) <= tiny * (double)all[v] ? 0 : sum[v]);
     }
   }
@@ -219,15 +224,14 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
       write(1, t0 + i, r, p, &sum, &all);
     });
   }
-  // The couplings of one coarse node, where lines are constants. here: the place of the fine node that it lies on.
-  HD void whole(int here, double (&sum)[1 + box::box_forward], T &all) const
+  // What the lines with this z add to the couplings of one coarse node, where lines are constants. here: the place of
+  // the fine node that it lies on.
+  template <int z> HD void add_layer(int here, double (&sum)[1 + box::box_forward], T &all) const
   {
     double u[across];
     T      q[2 * reach + 1];
-    box::unroll3<0, 1 + box::box_forward>([&](auto p) { sum[decltype(p)::value] = 0; });
-    all = 0;
-    box::unroll3<0, 25>([&](auto line) {
-      constexpr int y = decltype(line)::value % 5 - 2, z = decltype(line)::value / 5 - 2;
+    box::unroll3<-2, 3>([&](auto line) {
+      constexpr int y = decltype(line)::value;
       make_line<1>(here, y, z, u, q, 1);
       box::unroll3<0, 1 + box::box_forward>([&](auto number) {
         constexpr int p = decltype(number)::value;
@@ -262,9 +266,10 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
 #ifndef __CUDA_ARCH__
       return whole_row(*this, first + c * width, end, r);
 #else
-      double sum[1 + box::box_forward];
-      T      all;
-      whole(fine_row(r) + first + c, sum, all);
+      double sum[1 + box::box_forward] = {};
+      T      all = 0;
+      box::unroll3<-2, 3>(
+        [&](auto z) { add_layer<decltype(z)::value>(fine_row(r) + first + c, sum, all); });
       for (int p = 0; p <= box::box_forward; ++p) write(1, first + c, r, p, sum + p, &all);
 #endif
     } else {
@@ -280,11 +285,13 @@ template <class T, int F, bool Coarsen, int P, bool Whole> struct Triple {
   }
 };
 
-template <int F, bool Coarsen, int P, bool Whole = false, class T> void run(const Level<T> &fine, Level<T> &coarse)
+template <int F, bool Coarsen, bool Whole = false, class T>
+void run(const Level<T> &fine, Level<T> &coarse, int parity = 1)
 {
   const Box3               &part = coarse.part;
   const int                 device = chunk_of(fine.exec) == 1, width = device ? 1 : Whole ? row_chunk : chunk;
-  const Triple<T, F, Coarsen, P, Whole> kernel{
+  const auto beside = [&](int x) { return ((parity + x) & 1) * fine.layout.half + floor_half(parity + x); };
+  const Triple<T, F, Coarsen, Whole> kernel{
     fine.weights.data(),
     fine.a.data(),
     fine.layout,
@@ -296,9 +303,11 @@ template <int F, bool Coarsen, int P, bool Whole = false, class T> void run(cons
     sizeof(T) == 8 ? tuning::singular_product : tuning::singular_single,
     coarse.a.data(),
     box::all_rows(part),
-    Coarsen ? part.lo[0] : half_begin(part.lo[0], P),
-    Coarsen ? part.hi[0] : half_begin(part.hi[0], P),
-    width
+    Coarsen ? part.lo[0] : half_begin(part.lo[0], parity),
+    Coarsen ? part.hi[0] : half_begin(part.hi[0], parity),
+    width,
+    parity,
+    {beside(-1), beside(0), beside(1)}
   };
   if (part.empty()) return;
   if constexpr (!Whole && device::built)
@@ -316,10 +325,10 @@ template <class T> void product(const Level<T> &fine, Level<T> &coarse)
     constexpr int F = decltype(kept)::value;
     if constexpr (F == box::star_forward)
       if (fine.step[0] == 2 && fine.step[1] == 2 && fine.step[2] == 2 && !(fine.odd(0) || fine.odd(1) || fine.odd(2)))
-        return run<F, true, 1, true>(fine, coarse);
-    if (fine.step[0] == 2) return run<F, true, 1>(fine, coarse);
-    run<F, false, 0>(fine, coarse);
-    run<F, false, 1>(fine, coarse);
+        return run<F, true, true>(fine, coarse);
+    if (fine.step[0] == 2) return run<F, true>(fine, coarse);
+    run<F, false>(fine, coarse, 0);
+    run<F, false>(fine, coarse, 1);
   });
   std::vector<T *> planes;
   for (int p = 0; p <= box::box_forward; ++p)
