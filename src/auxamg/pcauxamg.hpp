@@ -89,4 +89,7 @@ PetscErrorCode       ViewAuxAMG(PC, PetscViewer);
 PetscErrorCode       ComposeAuxAMG(PC, PetscBool);
 PetscErrorCode       ComposeAuxAMGInfo(PC, PetscBool); // pcauxamg_info.cxx
 
+// The interpolations between the grids, or the operators of the coarse ones, from the last grid on, as PCMG counts.
+template <bool operators> PetscErrorCode GetMatricesAuxAMG(PC, PetscInt *, Mat *[]);
+
 } // namespace tessera

@@ -1,13 +1,12 @@
-#include "auxamg/pcauxamg_levels.hpp"
-#include "tree/entries.hpp"
+// PCGetInterpolations() and PCGetCoarseOperators() of PC auxamg.
 #include "auxamg/pcauxamg.hpp"
+#include "tree/entries.hpp"
 #include "petsc/entries.hpp"
 
 using tessera::PC_AuxAMG;
 using tessera::Entries;
 
-// From the last grid on, as PCMG counts.
-static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *matrices[])
+template <bool operators> PetscErrorCode tessera::GetMatricesAuxAMG(PC pc, PetscInt *number, Mat *matrices[])
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
   size_t     grids = 0;
@@ -30,16 +29,5 @@ static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode tessera::GetInterpolationsAuxAMG(PC pc, PetscInt *number, Mat *matrices[])
-{
-  PetscFunctionBegin;
-  PetscCall(GetMatrices(pc, false, number, matrices));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode tessera::GetCoarseOperatorsAuxAMG(PC pc, PetscInt *number, Mat *matrices[])
-{
-  PetscFunctionBegin;
-  PetscCall(GetMatrices(pc, true, number, matrices));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+template PetscErrorCode tessera::GetMatricesAuxAMG<false>(PC, PetscInt *, Mat *[]);
+template PetscErrorCode tessera::GetMatricesAuxAMG<true>(PC, PetscInt *, Mat *[]);

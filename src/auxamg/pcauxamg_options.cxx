@@ -1,7 +1,6 @@
 // Options of PC auxamg. Setters and getters are composed functions, so that calling one on another type does nothing; a
 // change takes effect at the next setup.
 #include "auxamg/pcauxamg.hpp"
-#include "auxamg/pcauxamg_levels.hpp"
 
 using tessera::Option;
 using O = tessera::AuxAMGOptions;
@@ -78,8 +77,8 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscCall(ComposeOptions(o, O::table, compose));
   PetscCall(ComposeAuxAMGInfo(pc, compose));
   PetscCall(PetscObjectComposeFunction(o, "TesseraGetCoordinates_C", compose ? &GetCoordinates : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsAuxAMG : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetCoarseOperatorsAuxAMG : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetMatricesAuxAMG<false> : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetMatricesAuxAMG<true> : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,7 +3,6 @@
 #include "petsc/krylov.hpp"
 #include "petsc/nodes.hpp"
 #include "petsc/shell.hpp"
-#include <algorithm>
 
 using tessera::PC_AuxAMG;
 using tessera::WithHierarchy;

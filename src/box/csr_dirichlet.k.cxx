@@ -1,6 +1,5 @@
 // The Dirichlet rows of a matrix in CSR, and the couplings with them: counted, then listed.
 #include "box/csr_rows.hpp"
-#include <cmath>
 
 namespace tessera {
 

@@ -1,6 +1,5 @@
 #include "box/halo.hpp"
 #include "exec/several.hpp"
-#include <algorithm>
 #include <cstdint>
 #include <petscsys.h> // its macros count messages and reductions for -log_view
 

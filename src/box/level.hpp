@@ -8,11 +8,9 @@
 #include "exec/exec.hpp"
 #include "exec/tile.hpp"
 #include "box/grid.hpp"
-#include <cstdint>
 #include <mpi.h>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace tessera::box {
 

@@ -2,7 +2,6 @@
 // joined by.
 #include "box/smooth.hpp"
 #include <algorithm>
-#include <cmath>
 
 namespace tessera {
 

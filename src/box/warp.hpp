@@ -31,7 +31,6 @@
 #include "exec/peers.hpp"
 #include "box/lanes.hpp"
 #include "box/tuning.hpp"
-#include <type_traits>
 
 #if defined(TESSERA_HAVE_DEVICE) && (!defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__))
 

@@ -62,12 +62,12 @@ template <int S> struct Alive {
 
 // Weights of a (from S and N) or b (from W and E).
 template <int Q, int S> struct Edges {
-  static constexpr int blocks = 4; // seldom code would leave room for 3
+  static constexpr int blocks = 4; // else the rarely taken branches take so many registers that 3 fit
   StencilView<double> A;
   View<double>        w[2], inject; // inject: nullptr where A has no ghost nodes, and c nodes may be looked at
   View<float>         single[2];
   int                 n; // coarse nodes in the direction of the edge, or INT_MAX where the grid closes
-  // seldom asked for
+  // rarely called
   HD bool alive(ptrdiff_t c) const { return inject.q[3] ? inject.q[3][c] > 0 : Row<3, S>(A, c, A.C.sy).alive(); }
   // Adds what the elimination of the o node beside p leaves: its couplings towards both coarse nodes, unless nothing
   // ties that side of it to the coarse node, and its row sum.

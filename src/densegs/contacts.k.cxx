@@ -3,7 +3,6 @@
 // Every lane solves the same contact, with values that came by shuffles, and adds the step to its two rows.
 #include "densegs/contact.hpp"
 #include "densegs/panel.hpp"
-#include <string>
 
 namespace tessera::densegs {
 

@@ -71,8 +71,7 @@ struct Plan {
 // What a matrix was found to be.
 struct Check {
   int    bad_row = -1, bad_column = -1; // an entry that is no finite number
-  int    zero_diagonal = -1;            // the first row whose diagonal entry is zero,
-  int    diagonal = -1;                 // or not positive
+  int    zero_diagonal = -1;            // the first row whose diagonal entry is zero
   double asymmetry = 0;                 // largest |a_ij - a_ji| over the largest |a_ij|
   double largest = 0;                   // |a_ij|
 };
@@ -98,9 +97,6 @@ struct Request {
   double       *change    = nullptr; // that sum for every sweep, on the host; device: filled at the end
   // after a request of as many sweeps at whose end nobody has looked: what that one met is kept for await_end()
   bool refresh = false;
-  // |x - clip(x - w)|_2 before every sweep but the first, free of cost; order forward or backward, strategy
-  // sequential or graph, on the host
-  double       *residual  = nullptr;
 };
 // Returns the number of sweeps made. On the device it waits only where something is asked back.
 int  sweep(Plan &plan, const Request &request);

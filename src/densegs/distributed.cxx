@@ -1,7 +1,6 @@
 #include "densegs/distributed.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace tessera::densegs {

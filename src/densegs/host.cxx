@@ -27,7 +27,7 @@ template <class T> struct Graph {
   const Request    &r;
   const int         threads;
   std::vector<Sequence> orders; // of a period of sweeps; random: of all
-  std::vector<double> errors, naturals;
+  std::vector<double> errors;
   std::atomic<long> done{0};    // panels
   std::atomic<int>  stop{0};    // sweeps made, once that is known
   int               panels() const { return plan.panels.count; }
@@ -45,7 +45,6 @@ template <class T> struct Graph {
     orders.resize((size_t)period);
     for (int k = 0; k < period; ++k) sequence(plan.panels, o, r.first + k, orders[(size_t)k]);
     errors.resize(2 * (size_t)panels());
-    naturals.resize(2 * (size_t)panels());
   }
   bool owner(int p, int thread) const { return p % threads == thread; }
   void begin(Task &t, int sweep, int position) const
@@ -115,22 +114,13 @@ template <class T> struct Graph {
     }
     return false;
   }
-  void sum_naturals(int sweep)
-  {
-    double s = 0;
-    for (int p = 0; p < panels(); ++p) s += naturals[(size_t)(sweep % 2 * panels() + p)];
-    r.residual[sweep] = std::sqrt(s);
-  }
   void finish(Task &t)
   {
-    double      *last = plan.before.data() + (size_t)t.panel * height, natural = 0;
-    const bool   wanted = r.residual && t.sweep; // the sums of the sweep before are needed
+    double *last = plan.before.data() + (size_t)t.panel * height;
     if (t.saved) memcpy(t.sum_after, last, sizeof(t.sum_after));
     errors[(size_t)(t.sweep % 2 * panels() + t.panel)] =
-      solve_panel<T>(plan, r, order(t.sweep), t.panel, t.sum_before, t.sum_after, last, wanted ? &natural : nullptr);
-    naturals[(size_t)(t.sweep % 2 * panels() + t.panel)] = natural;
+      solve_panel<T>(plan, r, order(t.sweep), t.panel, t.sum_before, t.sum_after);
     memcpy(last, t.sum_before, sizeof(t.sum_before));
-    if (r.residual && t.sweep && t.position == panels() - 1) sum_naturals(t.sweep);
     done.store((long)t.sweep * panels() + t.position + 1, std::memory_order_release);
   }
   void run(int thread, bool overlap)
@@ -190,7 +180,7 @@ template <class T> int run_relaxed(Plan &plan, const Request &r, int threads, bo
         alignas(64) double sum[height] = {}, none[height] = {};
         product(a, seen, p * height, sum);
         product(a + (size_t)(p + 1) * height * height, seen + (p + 1) * height, (m.count - p - 1) * height, sum);
-        changes[(size_t)k * m.count + p] = solve_panel<T>(plan, r, orders[(size_t)k], p, sum, none, nullptr, nullptr);
+        changes[(size_t)k * m.count + p] = solve_panel<T>(plan, r, orders[(size_t)k], p, sum, none);
       }
     }
   }
@@ -273,7 +263,7 @@ template <class T> int run_columns(Plan &plan, const Request &r, int threads, bo
         const int p = order.outer[(size_t)s];
         if (by_panels) {
           if (p % all == me)
-            change += solve_panel<T>(plan, r, order, p, t + (size_t)p * height, none, nullptr, nullptr);
+            change += solve_panel<T>(plan, r, order, p, t + (size_t)p * height, none);
           barrier.wait();
           for (int s2 = s + 1; s2 < m.count; ++s2) {
             const int p2 = order.outer[(size_t)s2];

@@ -2,7 +2,6 @@
 // panel's rows one after the other. host.cxx tells why.
 #pragma once
 #include "densegs/densegs.hpp"
-#include "densegs/natural.hpp"
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -102,10 +101,9 @@ inline double clip(double v, double lower, double upper) { return v < lower ? lo
 inline double clip(const Request &r, int i, double v) { return r.lower ? clip(v, r.lower[i], r.upper[i]) : v; }
 
 // The rows of a panel, one after the other. before, after: the sums over the other panels' unknowns, of this and of
-// the last sweep. Returns the sum of |change|. natural: adds the square of x - clip(x - w) of the unknowns before,
-// where all sums are of the last sweep.
+// the last sweep. Returns the sum of |change|.
 template <class T> double solve_panel(const Plan &plan, const Request &r, const Sequence &order, int p,
-                                      const double *before, const double *after, const double *last, double *natural)
+                                      const double *before, const double *after)
 {
   const Panels &m = plan.panels;
   const T      *d =
@@ -114,13 +112,6 @@ template <class T> double solve_panel(const Plan &plan, const Request &r, const 
   alignas(64) double own[height] = {}, w[height];
   double        change = 0;
   product(d, r.x + i0, height, own);
-  if (natural)
-    for (int k = 0; k < height; ++k) {
-      const int    i = i0 + k;
-      double       e = r.q[i] + (last[k] + after[k] + own[k]);
-      if (r.lower) e = lcp::natural_residual(r.x[i], e, r.lower[i], r.upper[i]);
-      if (i < m.n) *natural += e * e;
-    }
   for (int k = 0; k < height; ++k) w[k] = r.q[i0 + k] + (before[k] + after[k] + own[k]);
   for (int k = 0; k < height; ++k) {
     const int    at = order.inner[(size_t)k], i = i0 + at;

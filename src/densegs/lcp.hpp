@@ -11,7 +11,7 @@
 namespace tessera::lcp {
 
 enum class Acceleration { automatic, none, nesterov, nncg, mprgp };
-enum class Reason { iterating, converged, stopped, maximum, stalled, cycling, infeasible, diverged };
+enum class Reason { iterating, stopped, maximum, stalled, cycling, infeasible, diverged };
 enum class Friction { cone, pyramid };
 
 struct Params {
@@ -92,7 +92,7 @@ Reason      interior(const Problem &p, const Params &params, double *answer, dou
 Reason      mprgp(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction_interior(const Problem &p, int max_factors, double *answer, double *least, Report &report,
-                              const Monitor &monitor);             // most: factorisations
+                              const Monitor &monitor);
 bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?
 
 // Many problems of n unknowns, one after the other in memory (A by columns), which lie where exec says: sweeps

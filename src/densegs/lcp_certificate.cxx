@@ -1,4 +1,4 @@
-// What an x is worth: natural residuals, certificates, proofs that product is no answer.
+// What an x is worth: natural residuals, certificates, proofs that there is no solution.
 #include "densegs/lcp.hpp"
 #include "densegs/natural.hpp"
 #include <algorithm>
@@ -175,7 +175,7 @@ bool infeasible(const Problem &p, const double *direction)
   }
   if (!(right < -1e-6 * sum)) return false;
   transposed(*p.matrix, y.data(), w.data());
-  // What A'y has above zero must be rounding: 1e-10 would exclude answers of that size alone, which product are.
+  // What A'y has above zero must be rounding: 1e-10 would exclude solutions of that size alone, which do exist.
   double worst = 0;
   for (size_t j = 0; j < n; ++j) worst = std::max(worst, w[j]);
   return worst <= 1e-12 * size_of_diagonal(*p.matrix); // one large entry of A does not make the others rounding

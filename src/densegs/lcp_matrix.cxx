@@ -55,7 +55,7 @@ static void align(Matrix &m, int block)
   m.starts = to;
 }
 
-// Of this process's rows: what is not finite, the diagonal, and the largest entry and difference inside its square
+// Of this process's rows: what is not finite, and the largest entry and difference inside its square
 // block.
 static Check check_rows(const Matrix &m, double *difference)
 {
@@ -71,12 +71,9 @@ static Check check_rows(const Matrix &m, double *difference)
       }
       c.largest = std::max(c.largest, std::fabs(v));
     }
-  for (int i = 0; i < rows && c.bad_row < 0; ++i) {
-    const double d = m.a[(first + i) * m.lda + i];
-    if (c.diagonal < 0 && !(d > 0)) c.diagonal = first + i;
+  for (int i = 0; i < rows && c.bad_row < 0; ++i)
     for (int j = 0; j < i; ++j)
       *difference = std::max(*difference, std::fabs(m.a[(first + j) * m.lda + i] - m.a[(first + i) * m.lda + j]));
-  }
   return c;
 }
 
@@ -111,15 +108,14 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
     double difference = 0;
     c = check_rows(m, &difference);
     // The first row that is wrong, on all processes.
-    int bad[2] = {c.bad_row < 0 ? n : c.bad_row, c.diagonal < 0 ? n : c.diagonal}, all[2], column = c.bad_column;
-    MPI_Allreduce(bad, all, 2, MPI_INT, MPI_MIN, comm);
-    if (all[0] < n) {
-      MPI_Bcast(&column, 1, MPI_INT, m.owner(all[0]), comm);
-      c.bad_row    = all[0];
+    int bad = c.bad_row < 0 ? n : c.bad_row, first_bad, column = c.bad_column;
+    MPI_Allreduce(&bad, &first_bad, 1, MPI_INT, MPI_MIN, comm);
+    if (first_bad < n) {
+      MPI_Bcast(&column, 1, MPI_INT, m.owner(first_bad), comm);
+      c.bad_row    = first_bad;
       c.bad_column = column;
       return c;
     }
-    c.diagonal = all[1] < n ? all[1] : -1;
     for (int i = 0; i < m.rows(); ++i) m.diagonal[(size_t)(m.first() + i)] = m.a[(m.first() + i) * m.lda + i];
     gather(m, m.diagonal.data());
     densegs::Distributed d;

@@ -193,7 +193,7 @@ double finish(const std::vector<double> &a, const std::vector<double> &q, const 
   double               size  = 0;
   for (double e : q) size += e * e;
   size = std::sqrt(size);
-  bool bad = check.bad_row >= 0 || check.diagonal >= 0 || !std::isfinite(size);
+  bool bad = check.bad_row >= 0 || !sweepable(matrix) || !std::isfinite(size);
   for (size_t i = 0; i < q.size(); ++i)
     bad = bad || !(lower[i] <= upper[i]) || lower[i] == HUGE_VAL || upper[i] == -HUGE_VAL;
   if (bad) return NAN;

@@ -2,7 +2,6 @@
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace tessera::lcp {
 

@@ -171,22 +171,22 @@ __device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
 }
 
 // All that a panel's solve in sweep k needs and that is known since its last one. All threads. before: the tile of
-// the panel before it, which the inverse is multiplied with. again: the last call was for the same panel and order,
+// the panel before it, which the inverse is multiplied with. same_panel: the last call was for the same panel and order,
 // so that what depends on these alone is there.
 template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse,
-                                           const T *before = nullptr, bool refresh = false)
+                                           const T *before = nullptr, bool same_panel = false)
 {
   const int t = (int)threadIdx.x, u = my_row(), g = my_group();
   __syncthreads();
   prepare_rows(job, sh, own, p, k);
   const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
   Key         *key   = job.keys + place;
-  const bool kept = refresh && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
+  const bool kept = same_panel && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
   const bool   made = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low &&
                               key->status.high == own.status.high && (!before || key->joined));
   const bool   fine  = !made || key->usable;
   __syncthreads(); // all have looked before the key changes
-  if (!refresh) prepare_diagonal(sh, job.tile(p, p));
+  if (!same_panel) prepare_diagonal(sh, job.tile(p, p));
   if (inverse && !made) prepare_triangle(sh, own.status);
   double *const saved = job.saved(k, p);
   if (made && !kept) load_inverse(sh, saved);

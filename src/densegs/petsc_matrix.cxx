@@ -52,7 +52,7 @@ PetscErrorCode tessera::DenseGet(Mat A, Space wanted, DenseView *v)
   PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &distributed, MATMPIDENSE, "mpidensecuda", ""));
   v->mat = A;
   if (distributed) PetscCall(MatDenseGetLocalMatrix(A, &v->mat));
-  PetscCall(MatGetSize(v->mat, &v->rows, &v->columns));
+  PetscCall(MatGetSize(v->mat, &v->rows, nullptr));
   PetscCall(MatDenseGetLDA(v->mat, &v->lda));
   PetscCall(DenseOnDevice(v->mat, &device));
   v->space = Space::host;

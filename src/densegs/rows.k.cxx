@@ -44,13 +44,12 @@ template <class T> struct Invert {
 
 struct Found {
   long long bad = LLONG_MAX;
-  int       zero = INT_MAX, diagonal = INT_MAX;
+  int       zero = INT_MAX;
   double    largest = 0, difference = 0;
   HD void   join(const Found &o)
   {
     bad        = o.bad < bad ? o.bad : bad;
     zero       = o.zero < zero ? o.zero : zero;
-    diagonal   = o.diagonal < diagonal ? o.diagonal : diagonal;
     largest    = o.largest > largest ? o.largest : largest;
     difference = o.difference > difference ? o.difference : difference;
   }
@@ -66,7 +65,6 @@ struct Look {
     if (!(size <= 1.7976931348623157e308)) mine.bad = (long long)j * n + i;
     else mine.largest = size;
     if (i == j && v == 0) mine.zero = i;
-    if (i == j && !(v > 0)) mine.diagonal = i;
     if (i > j) {
       const double d = v - a[i * lda + j];
       mine.difference = d < 0 ? -d : d > 0 ? d : 0;
@@ -240,7 +238,6 @@ Check check_device(const double *a, int n, ptrdiff_t lda)
     return c;
   }
   if (f.zero != INT_MAX) c.zero_diagonal = f.zero;
-  if (f.diagonal != INT_MAX) c.diagonal = f.diagonal;
   c.largest   = f.largest;
   c.asymmetry = f.largest > 0 ? f.difference / f.largest : 0;
   return c;

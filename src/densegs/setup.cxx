@@ -3,7 +3,6 @@
 #include "exec/strategy.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace tessera::densegs {
 
@@ -71,11 +70,8 @@ Check check_host(const double *a, int n, ptrdiff_t lda)
     }
   if (none != 0) find_bad(a, n, lda, c);
   if (c.bad_row >= 0) return c;
-  for (int i = 0; i < n; ++i) {
-    const double v = a[(ptrdiff_t)i * (lda + 1)];
-    if (c.diagonal < 0 && !(v > 0)) c.diagonal = i;
-    if (c.zero_diagonal < 0 && v == 0) c.zero_diagonal = i;
-  }
+  for (int i = 0; i < n && c.zero_diagonal < 0; ++i)
+    if (a[(ptrdiff_t)i * (lda + 1)] == 0) c.zero_diagonal = i;
   c.asymmetry = c.largest > 0 ? difference / c.largest : 0;
   return c;
 }

@@ -191,8 +191,7 @@ static SNESVIPGSReason ReasonOf(tessera::lcp::Reason r)
     return SNES_VIPGS_INFEASIBLE;
   case tessera::lcp::Reason::diverged:
     return SNES_VIPGS_DIVERGED;
-  case tessera::lcp::Reason::iterating:
-  case tessera::lcp::Reason::converged: // the caller asks for a reason only where there was none of these
+  case tessera::lcp::Reason::iterating: // the caller asks for a reason only where there is one
   case tessera::lcp::Reason::stopped:
   case tessera::lcp::Reason::maximum:
     break;

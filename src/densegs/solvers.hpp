@@ -122,7 +122,7 @@ PetscErrorCode CiteDenseGS();
 struct DenseView {
   Mat           mat    = nullptr; // SEQDENSE, or the local part of a MPIDENSE
   const double *values = nullptr;
-  PetscInt      rows = 0, columns = 0, lda = 0;
+  PetscInt      rows = 0, lda = 0;
   Space         space = Space::host;
 };
 // Refuses matrices that are not dense or not square, with a message that names the solver, and MATAIJ where that takes

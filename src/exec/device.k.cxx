@@ -9,7 +9,6 @@
 #include <new>
 #include <set>
 #include <string>
-#include <type_traits>
 #include <utility>
 #ifdef TESSERA_HAVE_DEVICE
   #include "exec/exec.hpp"

@@ -68,6 +68,15 @@ struct Enumerate {
   int    *to;
   HD void operator()(int p) const { to[p] = p; }
 };
+// Rows of lists: row p of out, from to[p] on, begins as that of `list` from from[p] on does.
+struct CopyRows {
+  const int *from, *to, *list;
+  int       *out;
+  HD void    operator()(int p) const
+  {
+    for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
+  }
+};
 template <class T, class Index = int> struct GatherValues {
   const Index *list;
   const T     *from;

@@ -3,7 +3,6 @@
 // values V take V = T for one number and V = Several<T, N> for N.
 #pragma once
 #include "exec/exec.hpp"
-#include <cstddef>
 
 namespace tessera {
 

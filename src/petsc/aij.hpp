@@ -4,7 +4,6 @@
 #include "exec/index.hpp"
 #include "petsc/device.hpp"
 #include <petscmat.h>
-#include <vector>
 
 namespace tessera {
 

@@ -5,7 +5,6 @@
 #include "petsc/rigid.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <petscdmda.h>
 #include <petscdmplex.h>
 

@@ -1,5 +1,4 @@
 #include "petsc/nodes.hpp"
-#include <algorithm>
 
 namespace tessera {
 

@@ -3,7 +3,6 @@
 #include "petsc/pattern.hpp"
 #include <algorithm>
 #include <petscmat.h>
-#include <utility>
 
 namespace tessera {
 

@@ -1,7 +1,6 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation. Its setup is in pcrrb_setup.cxx.
 #include "rrb/pcrrb.hpp"
 #include "petsc/application.hpp"
-#include <new>
 
 using tessera::PC_RRB;
 using tessera::OperatorReport;

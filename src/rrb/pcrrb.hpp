@@ -91,7 +91,7 @@ PetscErrorCode ComposeRRB(PC, PetscBool);
 PetscErrorCode ComposeInfo(PC, PetscBool); // pcrrb_info.cxx
 PetscErrorCode CheckSetUpRRB(PC);          // an error where there are no grids
 // pcrrb_grids.cxx
-PetscErrorCode GetInterpolationsRRB(PC, PetscInt *, Mat *[]);
-PetscErrorCode GetCoarseOperatorsRRB(PC, PetscInt *, Mat *[]);
+// The interpolations between the grids, or the operators of the coarse ones, from the last grid on, as PCMG counts.
+template <bool operators> PetscErrorCode GetMatricesRRB(PC, PetscInt *, Mat *[]);
 
 } // namespace tessera

@@ -33,7 +33,7 @@ static PetscErrorCode CheckForm(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *matrices[])
+template <bool operators> PetscErrorCode tessera::GetMatricesRRB(PC pc, PetscInt *number, Mat *matrices[])
 {
   PC_RRB                       *r = (PC_RRB *)pc->data;
   std::vector<rrb::GridEntries> grids;
@@ -68,19 +68,8 @@ static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode tessera::GetInterpolationsRRB(PC pc, PetscInt *number, Mat *matrices[])
-{
-  PetscFunctionBegin;
-  PetscCall(GetMatrices(pc, false, number, matrices));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode tessera::GetCoarseOperatorsRRB(PC pc, PetscInt *number, Mat *matrices[])
-{
-  PetscFunctionBegin;
-  PetscCall(GetMatrices(pc, true, number, matrices));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+template PetscErrorCode tessera::GetMatricesRRB<false>(PC, PetscInt *, Mat *[]);
+template PetscErrorCode tessera::GetMatricesRRB<true>(PC, PetscInt *, Mat *[]);
 
 /*@
    PCRRBSetGrid - Sets the grid of a matrix that comes without a `DMDA`

@@ -225,8 +225,8 @@ PetscErrorCode tessera::ComposeInfo(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridSizes_C", compose ? &GetGridSizes : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridInfo_C", compose ? &GetGridInfo : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetFailure_C", compose ? &tessera::WhySetUpFailed<PC_RRB> : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsRRB : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetCoarseOperatorsRRB : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetMatricesRRB<false> : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetMatricesRRB<true> : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,8 +7,6 @@
 #include "petsc/krylov.hpp"
 #include "petsc/shell.hpp"
 #include "rrb/multigrid/choice.hpp"
-#include <algorithm>
-#include <cmath>
 
 using tessera::PC_RRB;
 using tessera::OperatorReport;

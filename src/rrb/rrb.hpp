@@ -14,7 +14,6 @@
 #include "rrb/multigrid/components.hpp"
 #include "rrb/strategy.hpp"
 #include <memory>
-#include <string>
 #include <tuple>
 #include <variant>
 

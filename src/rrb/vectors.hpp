@@ -4,8 +4,6 @@
 #include "multigrid/acceleration.hpp"
 #include "rrb/random.hpp"
 #include "rrb/rrb.hpp"
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 

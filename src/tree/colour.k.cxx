@@ -2,7 +2,6 @@
 // is right as long as no coupling is longer than a cell. Here a node or block takes the colour of its parity unless
 // it is coupled with another one that has it, then the first that is free: no two coupled ones share a colour, so the
 // result does not depend on threads or processes.
-#include "tree/block_places.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include "exec/random.hpp"
@@ -124,13 +123,13 @@ struct FillPieces {
 struct FindBlock {
   const int *begin, *position; // position: nullptr: p itself
   int        blocks, points;
-  double    *found; // block and place in it; -1 for nodes that take no part
+  int       *block, *place; // -1 for nodes that take no part
   HD void    operator()(int p) const
   {
     const int q                 = position && p < points ? position[p] : p,
               b                 = p < points ? lower_bound(begin, 0, blocks + 1, q + 1) - 1 : -1;
-    found[2 * (ptrdiff_t)p]     = b;
-    found[2 * (ptrdiff_t)p + 1] = b < 0 ? 0 : q - begin[b];
+    block[p] = b;
+    place[p] = b < 0 ? 0 : q - begin[b];
   }
 };
 struct FirstOfBlock {
@@ -297,13 +296,12 @@ template <class T> Failure::Kind Colouring<T>::block_pattern(Level<T> &level, co
            FillPieces{first.data(), piece.data(), cells.start.data(), cells.n, dim * (depth(dim) - cells.finest),
                       (1 << dim) - 1, begin.data(), wanted.data()});
   // block and place of each node, ghosts included
-  Buffer<double> found = make<double>(2 * (size_t)all);
-  for_each(exec_, level.n, FindBlock{begin.data(), several ? position.data() : nullptr, blocks, points, found.data()});
-  if (several) levels_[0].exchange.forward(found.data(), 2);
   sweep.block = make<int>((size_t)all);
   sweep.place = make<int>((size_t)all);
-  for_each(exec_, all, SplitPlaces{found.data(), sweep.block.data(), sweep.place.data()});
-  found = Buffer<double>();
+  for_each(exec_, level.n, FindBlock{begin.data(), several ? position.data() : nullptr, blocks, points,
+                                     sweep.block.data(), sweep.place.data()});
+  if (several)
+    for (Buffer<int> *of : {&sweep.block, &sweep.place}) levels_[0].exchange.forward(of->data(), 1);
   if (several && lost()) return Failure::lost;
   if (const Failure::Kind kind = colour_blocks(level, next, blocks, blocks != cells.n, wanted, colour)) return kind;
   sweep.blocks = blocks;

@@ -23,8 +23,8 @@ template <int D, class K> HD inline int common_level(const K *key, int a, int b)
   return (leading - ((int)(8 * sizeof(K)) - D * levels_of<D, K>)) / D;
 }
 
-// Of `most` + 1 consecutive points of n: the finest level of which they have a cell in common. Those of k begin at
-// from + k - most.
+// Of `capacity` + 1 consecutive points of n: the finest level of which they have a cell in common. Those of k begin at
+// from + k - capacity.
 template <int D, class K> struct SharedLevel {
   const K *key;
   int      n, capacity, from;
@@ -41,7 +41,7 @@ struct LargerLevel {
   short       *to;
   HD void      operator()(int p) const { to[p] = of[p] > of[p + step] ? of[p] : of[p + step]; }
 };
-// The finest level of a cell with more than `most` points in which point first + p is, for p in [0, last - first).
+// The finest level of a cell with more than `capacity` points in which point first + p is, for p in [0, last - first).
 template <int D, class K>
 Buffer<short> crowded(const Exec &exec, int n, int capacity, const Buffer<K> &key, int first, int last)
 {

@@ -1,6 +1,5 @@
 // What the cycle needs of each operator: its diagonal, the largest eigenvalue, the inverse of the last.
 #include "tree/hierarchy.hpp"
-#include "tree/dispatch.hpp"
 #include "tree/read.hpp"
 #include "tree/rows.hpp"
 #include "multigrid/lanczos.hpp"

@@ -4,7 +4,6 @@
 #include "tree/clusters.hpp"
 #include "tree/pairs.hpp"
 #include "exec/sets.hpp"
-#include <cmath>
 #include <map>
 
 namespace tessera::tree {

@@ -72,7 +72,7 @@ struct Shorten {
   }
 };
 
-// How many points are in leaves of a level with so many points, where a cell is split if it has more than `most`.
+// How many points are in leaves of a level with so many points, where a cell is split if it has more than `capacity`.
 // There are few such numbers, so a device counts in many places at once.
 template <int D> struct Count {
   static constexpr int levels = levels_of<D, unsigned>;

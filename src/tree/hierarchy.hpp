@@ -22,7 +22,6 @@
 #include <array>
 #include <climits>
 #include <map>
-#include <string>
 #include <vector>
 
 namespace tessera::tree {
@@ -214,7 +213,7 @@ template <class T> struct Level : Operator<T> {
 
 // Unknowns whose row has no off-diagonal entries that count, in the matrix's numbering: they take no part.
 struct DirichletRows {
-  Buffer<unsigned char> kind;    // enum Fixed of read.k.cxx, of each unknown, ghosts included
+  Buffer<unsigned char> kind;    // enum Constraint of read.hpp, of each unknown, ghosts included
   Buffer<int>           list;    // those of this process
   Buffer<double>        inverse; // 1 / d of each
   double                total = 0; // of all processes
@@ -390,9 +389,9 @@ public:
          : numeric_.difficult()              ? Cycle::w
                                              : Cycle::v;
   }
-  // of level l + 1 in a visit of level l: the last grid once. A level that is accelerated counts as one visit;
+  // of level l + 1 in a visit of level l: the last grid once. A level with an inner Krylov iteration counts as one
   int visits(Cycle cycle, int l) const { return l + 1 >= last() || l >= twice_ ? 1 : multigrid::visits(cycle); }
-  // here as many as it has steps.
+  // the same, with as many visits of such a level as its iteration has steps
   int visits(int l) const
   {
     if (l + 1 >= last()) return 1;
@@ -400,7 +399,7 @@ public:
     if (cycle_kind() == Cycle::amli) return levels_[(size_t)l + 1].amli_weight > 0 ? 2 : 1;
     return visits(cycle_kind(), l);
   }
-  // the rows of the mesh's operator in the numbers of the matrix' nodes
+  // which node of the matrix each row of the mesh's operator is
   const Buffer<int>          &order() const { return perm_; }
   int                         degree() const { return numeric_.degree(); }
 
@@ -410,7 +409,6 @@ public:
   const DirichletRows        &constrained_rows() const { return constrained_; }
   const Buffer<int>          &place_of() const { return where_; } // of each node of the matrix in the first level
   void                        forget_truncation(); // all unknowns take part again
-  bool                        truncated() const { return truncated_ >= 0; }
   // The operators from level l on become those of the unknowns of that level that `free` marks, ghosts included.
   // reflect: nullptr or a vector v for each node of the mesh, ghosts included; where it is not zero the unknowns are
   // the components of (1 - 2 v v') x, and the operators stay those for x.

@@ -19,7 +19,7 @@ template <class T> double Setup<T>::few_vertices() const
   return levels_[0].nodes / (2 << params_.dim);
 }
 
-// A grid of more than so few vertices, if there is one that is not much larger.
+// A grid of more than `few` vertices, if there is one that has not many more.
 template <class T> Failure::Kind Setup<T>::insert_grid(int few, Buffer<Key> &key, Buffer<double> &y)
 {
   constexpr int tries = 6;

@@ -3,7 +3,6 @@
 #include "tree/keepers.hpp"
 #include "exec/each.hpp"
 #include "exec/unset.hpp"
-#include <vector>
 
 namespace tessera::tree {
 

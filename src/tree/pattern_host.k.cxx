@@ -162,15 +162,6 @@ struct FillRow {
     if (list.n >= wanted_slot) raise_flag(too_long);
   }
 };
-struct CopyRows {
-  const int *from, *to, *list;
-  int       *out;
-  HD void    operator()(int v) const
-  {
-    for (int p = to[v]; p < to[v + 1]; ++p) out[p] = list[from[v] + p - to[v]];
-  }
-};
-
 } // namespace
 
 template <class T>

@@ -180,15 +180,7 @@ struct BoundPattern {
     count[p] = n;
   }
 };
-struct CopyRow {
-  const int *from, *to, *list;
-  int       *out;
-  HD void    operator()(int p) const
-  {
-    for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
-  }
-};
-// before and now: the roots of the inverse diagonal as it was and of LookAgain; nullptr where there are no values
+// before and now: the roots of the inverse diagonal as it was and of RereadRows; nullptr where there are no values
 // yet. Entries that no column leads to are zero and stay so.
 template <class T> struct FillValues {
   RowReader m;
@@ -382,7 +374,7 @@ template <class T> void Hierarchy<T>::read_pattern(const Rows &rows)
   } else {
     level.j = make<int>((size_t)scan(exec_, level.n, count));
     level.i = std::move(count);
-    for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
+    for_each(exec_, level.points, CopyRows{bound.data(), level.i.data(), list.data(), level.j.data()});
   }
   level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
 }

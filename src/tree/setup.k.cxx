@@ -47,7 +47,7 @@ struct SortPoints {
     for (int q = 0; q < dim; ++q) to[(ptrdiff_t)dim * p + q] = y[(ptrdiff_t)dim * from + q];
   }
 };
-// Of nodes in order: 1 where more than `most` of them are in the same finest cell, which cannot be split.
+// Of nodes in order: 1 where more than `capacity` of them are in the same finest cell, which cannot be split.
 struct Crowded {
   const Key *key;
   int        n, capacity;
@@ -81,7 +81,7 @@ void Setup<T>::begin_levels(int n, int ghosts, const std::vector<int> &owner, co
   levels_[0].exchange    = Exchange(exec_, comm_, n, owner, index);
 }
 
-// The fixed unknowns, which find_fixed() has found, and the nodes in the tree, which have others.
+// The fixed unknowns, which find_constrained() has found, and the nodes in the tree, which have others.
 template <class T> void Setup<T>::list_constrained()
 {
   const int unknowns = points_.n * params_.bs;

@@ -17,7 +17,6 @@
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <climits>
-#include <cmath>
 
 namespace tessera::tree {
 

@@ -114,7 +114,7 @@ template <class T> struct RestrictStream {
     });
   }
 };
-// z: nullptr or what the smoother begins with, as in FirstZero
+// z: nullptr or what the smoother begins with, as in FirstZero of multigrid/chebyshev.hpp
 template <class T, int BS, class V> struct SumCorners {
   const int *first, *place;
   const T   *inverse;

@@ -1,13 +1,11 @@
 // The transposes of the operators, for that of the cycle. They are made when one is first applied, from the entries
 // sorted by columns. A process has the rows of its own nodes: entries in own columns and rows of others come from
 // these, entry by entry whenever the values are new.
-#include "tree/block_places.hpp"
 #include "tree/hierarchy.hpp"
 #include "exec/messages.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace tessera::tree {
 
@@ -187,14 +185,13 @@ template <class T> void NumericSetup<T>::transpose_pattern(Level<T> &level)
   for_each(exec_, (int)remote.column.size(),
            Append{columns.data(), rows.data(), column.data() + own, t.j.data() + own});
   sort_by_columns(exec_, n, column, t.j, t.i, t.from);
-  if (level.sweep.exact && t.more) { // of new ghosts too
-    Buffer<double> found = make<double>(2 * (size_t)(n + t.ghosts));
-    for_each(exec_, n, JoinPlaces{level.sweep.block.data(), level.sweep.place.data(), found.data()});
-    t.exchange.forward(found.data(), 2);
-    level.sweep.block = make<int>((size_t)(n + t.ghosts));
-    level.sweep.place = make<int>((size_t)(n + t.ghosts));
-    for_each(exec_, n + t.ghosts, SplitPlaces{found.data(), level.sweep.block.data(), level.sweep.place.data()});
-  }
+  if (level.sweep.exact && t.more) // of new ghosts too
+    for (Buffer<int> *of : {&level.sweep.block, &level.sweep.place}) {
+      Buffer<int> all = make<int>((size_t)(n + t.ghosts));
+      copy(of->data(), of->space(), all.data(), all.space(), (size_t)n);
+      t.exchange.forward(all.data(), 1);
+      *of = std::move(all);
+    }
 }
 
 template <class T> void NumericSetup<T>::transpose_values(Level<T> &level)

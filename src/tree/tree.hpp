@@ -23,7 +23,6 @@ struct Tree {
   int                 dim = 0, cells = 0;
   Buffer<Key>         start;               // the key of the cell's first finest cell
   Buffer<signed char> level, rank, parent; // level 0 is the root; rank of the parent
-  long                added = 0;           // cells that are split for the balance only
   // or only the cells of this level, which T_0 consists of: those of T_k are k levels above
   int                 uniform = -1;
   int                 finest  = 0;  // level of the leaves of T_0
@@ -63,13 +62,13 @@ void place(const Exec &exec, const Frame &frame, int n, const double *x, double 
 // The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the
 // leaves of all parts have the same size. It takes keys of a frame whose root is the extent: short ones in order, of
 // which those of all points that are in no tree, whose keys are above all others, come last; and then counts of the
-// points, which may be added up over parts [first, last) of n points. most: points of a leaf at most; deepest: of the
-// leaves' levels there, set where there are points.
+// points, which may be added up over parts [first, last) of n points. capacity: points of a leaf at most; deepest: of
+// the leaves' levels there, set where there are points.
 Buffer<unsigned> short_keys(const Exec &exec, int dim, int n, const Buffer<Key> &keys);
 std::vector<int> count_leaves(const Exec &exec, int dim, int capacity, int n, const Buffer<unsigned> &keys, int first,
                               int last);
 double           root_length(int dim, int capacity, const std::vector<int> &counts, int *deepest);
-// The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
+// The trees of the sorted keys with at most `capacity` * 2^(k dim) points in a leaf of T_k, balanced over corners.
 // sorted: the level down to which the cells are in order; where the finest leaf is deeper there is no tree, which its
 // level says.
 Tree make_tree(const Exec &exec, int dim, int capacity, int n, const Buffer<Key> &keys, int sorted = depth(1));
@@ -79,7 +78,7 @@ Tree make_tree(const Exec &exec, int dim, int capacity, const KeptKeys &keys, co
 std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees,
                               const std::function<void(Cells &)> &others = nullptr);
 // Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes /
-// most cells.
+// capacity cells.
 int  uniform_level(int dim, const double *extents, double capacity, double nodes);
 Tree make_uniform(const Exec &exec, int dim, int level, int n, const Buffer<Key> &keys);
 // T_k of such a tree: every cell is its own vertex, with the cell's start as key.

@@ -35,7 +35,8 @@ public:
     tree.dim    = D;
     tree.finest = (int)split.size();
     if (tree.finest > sorted_) return tree;
-    tree.added  = keepers_ ? balance_with_others(split) : balance(split);
+    if (keepers_) balance_with_others(split);
+    else balance(split);
     if (device::failed()) return tree; // the host has learned zeros
     // the splits of all levels in one list
     Levels levels;
@@ -106,14 +107,11 @@ private:
     return l;
   }
   // From the finest to the coarsest level; ranks only grow, so the trees stay nested.
-  long balance(std::vector<Split> &split)
+  void balance(std::vector<Split> &split)
   {
-    long        added = 0;
     Buffer<int> missing = make<int>((int)split.size() + 1);
-    for (int l = first_unbalanced(split, missing); l > 0; --l) {
-      added += split_more(split[(size_t)l - 1], l - 1, wanted_above(split, l, missing));
-    }
-    return added;
+    for (int l = first_unbalanced(split, missing); l > 0; --l)
+      split_more(split[(size_t)l - 1], l - 1, wanted_above(split, l, missing));
   }
   // Cells that are to be split, start[p] with rank[p] for the p in where[], perhaps several times.
   struct Wanted {
@@ -154,15 +152,15 @@ private:
              Balance<D>{fine.start.data(), fine.rank.data(), splits_of(split[(size_t)l - 1], l - 1), wanted, rank, flag,
                         missing + l});
   }
-  // Cells of a level that are split for the balance come to the others. Returns how many.
-  long split_more(Split &coarse, int level, const Wanted &w)
+  // Cells of a level that are split for the balance come to the others.
+  void split_more(Split &coarse, int level, const Wanted &w)
   {
-    if (w.where.empty()) return 0;
+    if (w.where.empty()) return;
     for_each(exec_, (int)w.where.size(),
              RaiseWanted<D>{w.where.data(), w.start.data(), key_.data(), level, first_, last_, leaf_.data()});
-    return add(coarse, w);
+    add(coarse, w);
   }
-  long add(Split &coarse, const Wanted &w)
+  void add(Split &coarse, const Wanted &w)
   {
     const Buffer<int> &where = w.where;
     const int   both  = coarse.n + (int)where.size();
@@ -178,14 +176,12 @@ private:
     Buffer<unsigned char> flag = make<unsigned char>(both);
     for_each(exec_, both, FirstOfRun<Key>{start.data(), flag.data()});
     select(exec_, both, flag, first);
-    const long added = (long)first.size() - coarse.n;
-    coarse.n         = (int)first.size();
-    coarse.start     = make<Key>(coarse.n);
-    coarse.rank      = make<int>(coarse.n);
+    coarse.n     = (int)first.size();
+    coarse.start = make<Key>(coarse.n);
+    coarse.rank  = make<int>(coarse.n);
     for_each(exec_, coarse.n,
              TakeLargest{first.data(), coarse.n, both, start.data(), ordered.data(), coarse.start.data(),
                          coarse.rank.data()});
-    return added;
   }
 
   // --- with other keepers ---
@@ -229,20 +225,17 @@ private:
     }
   }
   // Level by level, too; what others have to split they learn before they go on.
-  long balance_with_others(std::vector<Split> &split)
+  void balance_with_others(std::vector<Split> &split)
   {
-    long        added = 0;
     Buffer<int> missing = make<int>((int)split.size() + 1), others;
     for (int l = (int)split.size() - 1; l > 0; --l) {
       Split       &coarse = split[(size_t)l - 1];
       const Wanted w      = wanted_above(split, l, missing, &others);
       const Wanted asked  = exchange_asked(coarse, l - 1, w, others);
-      added += split_more(coarse, l - 1, w);
-      added += split_more(coarse, l - 1, asked);
+      split_more(coarse, l - 1, w);
+      split_more(coarse, l - 1, asked);
     }
     share_ranks(split);
-    MPI_Allreduce(MPI_IN_PLACE, &added, 1, MPI_LONG, MPI_SUM, keepers_->comm);
-    return added;
   }
   // What others ask of this keeper: of w it asks of them what is at the places `elsewhere`.
   Wanted exchange_asked(Split &coarse, int level, const Wanted &w, const Buffer<int> &elsewhere) const

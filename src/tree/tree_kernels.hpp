@@ -17,7 +17,7 @@ template <int D> HD inline Key start_of(const Key *key, int p, int level)
   return level ? key[p] >> (D * (depth(D) - level)) << (D * (depth(D) - level)) : 0; // the root may have no points
 }
 
-// The level of each point's leaf in T_0: one more than the finest level of a cell with more than `most` points.
+// The level of each point's leaf in T_0: one more than the finest level of a cell with more than `capacity` points.
 template <int D> struct FindLeaf {
   const short *crowded;
   int         *leaf;
@@ -45,7 +45,7 @@ template <int D> struct CountCells {
     count[p] = more > 0 ? more : 0;
   }
 };
-// The cells that are split, with their levels as keys; T_k for k up to the rank splits a cell of more than `most`
+// The cells that are split, with their levels as keys; T_k for k up to the rank splits a cell of more than `capacity`
 // 2^(kD) points.
 template <int D> struct FillSplits {
   const Key *key;

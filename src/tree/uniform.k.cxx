@@ -1,6 +1,5 @@
 // The uniform grid of the paper: square (cubic) cells over the bounding box, and their parents. Empty cells do not
 // exist.
-#include "tree/dispatch.hpp"
 #include "tree/tree.hpp"
 #include "exec/each.hpp"
 #include <algorithm>

@@ -1,6 +1,5 @@
 // The cycles of the methods: monotone multigrid, and the truncated linear correction.
 #include "vipmg/linear_problem.hpp"
-#include "multigrid/cycle.hpp"
 #include "vipmg/solver.hpp"
 #include <algorithm>
 #include <cmath>
@@ -65,18 +64,16 @@ struct Correction : Levels {
 // A cycle for the problem of level `top`. Returns whether the sums of measure() have been found.
 bool run_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
-  // the same numbers; automatic is resolved by chosen()
-  const auto kind = (multigrid::Cycle)(int)plan.choice.cycle;
-  Level     &l    = plan.levels[(size_t)top];
-  Monotone   monotone{{plan, top}, with_newton};
-  if (with_monotone) multigrid::cycle(monotone, kind, top);
+  Level   &l = plan.levels[(size_t)top];
+  Monotone monotone{{plan, top}, with_newton};
+  if (with_monotone) multigrid::cycle(monotone, plan.choice.cycle, top);
   if (!with_newton) return false;
   Fields fields{l.x.data(), l.w.data()};
   if (monotone.active == ActiveSet::unknown) monotone.active = l.solver->find_active(plan, l, fields);
   if (top || monotone.active == ActiveSet::changed) plan.span.forget();
   if (monotone.active == ActiveSet::changed || plan.truncated_top != top) truncate(plan, top);
   Correction correction{{plan, top}, fields.free};
-  multigrid::cycle(correction, kind, top);
+  multigrid::cycle(correction, plan.choice.cycle, top);
   return l.solver->correct(plan, l, fields);
 }
 

@@ -1,6 +1,5 @@
 // Norms, active sets, and the line search.
 #include "vipmg/stencil3.hpp"
-#include <utility>
 
 namespace tessera::vipmg {
 

@@ -3,7 +3,6 @@
 #include "box/tuning.hpp"
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <set>
 #include <utility>

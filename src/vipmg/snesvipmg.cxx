@@ -3,8 +3,6 @@
 #include "vipmg/reflected.hpp"
 #include "petsc/shell.hpp"
 #include "petsc/nodes_file.hpp"
-#include <algorithm>
-#include <cmath>
 
 using namespace tessera;
 using vipmg::End;

@@ -1,7 +1,6 @@
 // What an operator is like: couplings along each direction, by which grids are coarsened and lines chosen, and how far
 // it is from symmetric.
 #include "vipmg/stencil3.hpp"
-#include <algorithm>
 
 namespace tessera::vipmg {
 

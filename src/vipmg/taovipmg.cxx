@@ -48,7 +48,7 @@ struct TaoProblem : vipmg::Problem {
     PetscCall(VecBoundGradientProjection(tao->gradient, tao->solution, tao->XL, tao->XU, projected));
     PetscCall(VecNorm(projected, NORM_2, &norm));
     if (!iteration) first = norm;
-    // It held the point that the step began from; monitors show it.
+    // it holds the point that the step began from and becomes the step, which monitors show
     if (iteration) PetscCall(VecAYPX(tao->stepdirection, -1, tao->solution));
     else PetscCall(VecSet(tao->stepdirection, 0));
     tao->niter = iteration;

@@ -14,10 +14,9 @@
 #include "box/grid3.hpp"
 #include "box/read3.hpp"
 #include "exec/graph.hpp"
+#include "multigrid/cycle.hpp"
 #include "vipmg/span.hpp"
 #include "vipmg/strategy.hpp"
-#include <memory>
-#include <string>
 
 namespace tessera::vipmg {
 
@@ -29,12 +28,7 @@ enum class Variant {
   monotone,
   klement_oberhuber
 };
-enum class Cycle {
-  automatic,
-  v,
-  w,
-  f
-};
+using multigrid::Cycle; // v, w or f
 
 struct Params {
   Variant variant = Variant::hybrid;

@@ -333,41 +333,6 @@ TEST(DenseGS, Residual)
     }
 }
 
-TEST(DenseGS, FreeResidualOfTheSweepBefore)
-{
-  if (unit_cuda()) GTEST_SKIP() << "on the host";
-  const Case c(300, true, 6);
-  for (Order order : {Order::forward, Order::backward}) {
-    Plan                plan;
-    Params              params;
-    std::vector<double> x((size_t)c.n), residuals(5);
-    params.order = order;
-    make(plan, c, params, 2);
-    plan.x.zero();
-    Request r;
-    r.q        = plan.q.data();
-    r.lower    = plan.lower.data();
-    r.upper    = plan.upper.data();
-    r.x        = plan.x.data();
-    r.sweeps     = 5;
-    r.zero     = true;
-    r.residual = residuals.data();
-    EXPECT_EQ(sweep(plan, r), 5);
-    for (int k = 1; k < 5; ++k) {
-      double s = 0;
-      std::fill(x.begin(), x.end(), 0);
-      (void)reference(c, plan, true, 0, k, x);
-      for (int i = 0; i < c.n; ++i) {
-        double w = c.q[(size_t)i];
-        for (int j = 0; j < c.n; ++j) w += c.at(i, j) * x[(size_t)j];
-        const double e = x[(size_t)i] - std::fmin(std::fmax(x[(size_t)i] - w, c.lower[(size_t)i]), c.upper[(size_t)i]);
-        s += e * e;
-      }
-      EXPECT_NEAR(residuals[(size_t)k], std::sqrt(s), 1e-10 * (1 + std::sqrt(s))) << k;
-    }
-  }
-}
-
 TEST(DenseGS, MatricesAreLookedAt)
 {
   Case c(150, true, 8);
@@ -379,12 +344,10 @@ TEST(DenseGS, MatricesAreLookedAt)
     return check(plan, there.data(), c.n, plan.exec.space);
   };
   EXPECT_EQ(look().bad_row, -1);
-  EXPECT_EQ(look().diagonal, -1);
   EXPECT_LT(look().asymmetry, 1e-15);
   c.at(140, 3) += 0.5;
   EXPECT_NEAR(look().asymmetry, 0.5 / look().largest, 1e-12);
   c.at(77, 77) = -2;
-  EXPECT_EQ(look().diagonal, 77);
   EXPECT_EQ(look().zero_diagonal, -1);
   c.at(99, 99) = 0;
   EXPECT_EQ(look().zero_diagonal, 99);

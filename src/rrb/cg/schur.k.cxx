@@ -142,23 +142,21 @@ BlackField::BlackField(const Plan &plan, double *borrowed) :
   view.q[1] = view.q[2] = nullptr;
 }
 
+// The own values of a vector, in natural order.
+template <class T> static auto natural(const Plan &plan, T *x)
+{
+  const Box own = plan.levels[0].grid.owned();
+  return natural_view(x, own.x0, own.y0, own.x1 - own.x0);
+}
+
 void black_load(Plan &plan, const double *x, BlackField &r)
 {
-  const Grid &g    = plan.levels[0].grid;
-  const Box   own  = g.owned();
-  const auto  from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
-  for (int q : {0, 3})
-    forall(plan.exec, g.owned(q),
-           CopyKernel<double, double>{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
+  copy(plan.exec, plan.levels[0].grid, mask_o | mask_c, natural(plan, x), r.view);
 }
 
 void black_store(Plan &plan, const BlackField &x, double *y)
 {
-  const Grid &g   = plan.levels[0].grid;
-  const Box   own = g.owned();
-  const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
-  for (int q : {0, 3})
-    forall(plan.exec, g.owned(q), CopyKernel<double, double>{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+  copy(plan.exec, plan.levels[0].grid, mask_o | mask_c, x.view, natural(plan, y));
 }
 
 void black_set(Plan &plan, double s, BlackField &x)
@@ -168,19 +166,16 @@ void black_set(Plan &plan, double s, BlackField &x)
 
 void black_add(Plan &plan, const BlackField &x, double *y)
 {
-  const Grid &g   = plan.levels[0].grid;
-  const Box   own = g.owned();
-  const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
+  const auto to = natural(plan, y);
   for (int q : {0, 3})
-    forall(plan.exec, g.owned(q), AddQuarter{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+    forall(plan.exec, plan.levels[0].grid.owned(q), AddQuarter{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
 }
 
 void red_solve(Plan &plan, const double *r, double *x)
 {
   Level             &level = plan.levels[0];
-  const Box          own   = level.grid.owned();
-  const auto         from  = natural_view(r, own.x0, own.y0, own.x1 - own.x0);
-  const auto         to    = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
+  const auto         from  = natural(plan, r);
+  const auto         to    = natural(plan, x);
   const bool         kept  = plan.schur.red.empty();
   const View<double> d     = level.layout.view(kept ? level.factor.d64.data() : nullptr);
   for (int q : {1, 2}) {

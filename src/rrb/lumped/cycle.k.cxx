@@ -8,7 +8,6 @@
 #include "exec/tile.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 namespace tessera::rrb {
 

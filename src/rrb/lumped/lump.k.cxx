@@ -3,7 +3,6 @@
 // written a node.
 #include "box/tuning.hpp"
 #include "rrb/rrb.hpp"
-#include <cfloat>
 #include <cmath>
 
 namespace tessera::rrb {
@@ -141,9 +140,9 @@ HD inline double far_c(const Fields &f, int q, ptrdiff_t p)
                         : -f.E[0].q[2][p] * f.E[1].q[2][p] * f.C.q[2][p];
 }
 // Rhombus lumping of the coupling -k over a red node between its two o neighbours: k v v' with v = 1 at its c
-// neighbours and
-// -1 at the o nodes is added, which cancels the coupling. A c node that is missing counts as zero where the red row's
-// sum is positive (a Dirichlet boundary, where the solution vanishes); at a Neumann boundary the coupling is lumped.
+// neighbours and -1 at the o nodes is added, which cancels the coupling. A c node that is missing counts as zero where
+// the red row's sum is positive (a Dirichlet boundary, where the solution vanishes); at a Neumann boundary the coupling
+// is lumped.
 HD inline double moved(const Fields &f, int q, ptrdiff_t p)
 {
   const double k = -far_o(f, q, p);

@@ -6,8 +6,8 @@
 
 namespace tessera::rrb {
 
-// A coupling that ties its ends together.
-// from both ends alike, be they no numbers
+// Does the coupling w tie its ends together, whose diagonal entries are d and e? Symmetric in them; not of numbers that
+// are not finite.
 HD inline bool strong(double w, double d, double e)
 {
   return fabs(w) > tuning::loose_coupling * d && fabs(w) > tuning::loose_coupling * e;

@@ -6,7 +6,6 @@
 // even, odd. Sweeps, residual and transfer of one grid are one pass through memory (exec/wavefront.hpp) down and
 // one up: 7 coefficients and 3 values per node of the grid; with ghost nodes to exchange, or along lines, one pass for
 // each colour.
-#include "box/tuning.hpp"
 #include "rrb/multigrid/grids.hpp"
 #include "rrb/multigrid/march.hpp"
 
