@@ -171,8 +171,8 @@ __device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
 }
 
 // All that a panel's solve in sweep k needs and that is known since its last one. All threads. before: the tile of
-// the panel before it, which the inverse is multiplied with. same_panel: the last call was for the same panel and order,
-// so that what depends on these alone is there.
+// the panel before it, which the inverse is multiplied with. same_panel: the last call was for the same panel and
+// order, so that what depends on these alone is there.
 template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse,
                                            const T *before = nullptr, bool same_panel = false)
 {
@@ -181,7 +181,8 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
   prepare_rows(job, sh, own, p, k);
   const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
   Key         *key   = job.keys + place;
-  const bool kept = same_panel && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
+  // is the inverse that of the last call, too?
+  const bool   kept = same_panel && sh.status.low == own.status.low && sh.status.high == own.status.high;
   const bool   made = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low &&
                               key->status.high == own.status.high && (!before || key->joined));
   const bool   fine  = !made || key->usable;

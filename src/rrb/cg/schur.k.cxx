@@ -168,7 +168,8 @@ void black_add(Plan &plan, const BlackField &x, double *y)
 {
   const auto to = natural(plan, y);
   for (int q : {0, 3})
-    forall(plan.exec, plan.levels[0].grid.owned(q), AddQuarter{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+    forall(plan.exec, plan.levels[0].grid.owned(q),
+           AddQuarter{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
 }
 
 void red_solve(Plan &plan, const double *r, double *x)

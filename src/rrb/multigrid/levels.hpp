@@ -90,8 +90,8 @@ inline int sweeps(const Plan &plan, bool of_schur)
 // Sci. Comput. 17, 1996, has the case of five points and two colours); where the finest grid has 9 points, and its
 // errors are rough, these values cost more than they bring. So do they under AMLI, whose interval takes it that the
 // grids in between smooth as without. A c node without couplings, whose coarse node serves others, must be left
-// without residual, and a full step leaves it none. The last colour, a, is under-relaxed: it then keeps a part of what the interpolation
-// says, by which the next operator was made.
+// without residual, and a full step leaves it none. The last colour, a, is under-relaxed: it then keeps a part of what
+// the interpolation says, by which the next operator was made.
 constexpr double relax_nine[4] = {0.53, -0.2, 0, 0.1};
 
 // Can a visit to this level work on several vectors at a time?
