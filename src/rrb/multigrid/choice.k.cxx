@@ -3,6 +3,7 @@
 #include "rrb/multigrid/choice.hpp"
 #include "box/tuning.hpp"
 #include "rrb/multigrid/kernels.hpp"
+#include <climits>
 #include <algorithm>
 
 namespace tessera::rrb {

@@ -6,6 +6,7 @@
 #include "exec/wavefront.hpp"
 #include "box/tuning.hpp"
 #include "rrb/multigrid/kernels.hpp"
+#include <climits>
 
 namespace tessera::rrb {
 

@@ -7,9 +7,9 @@
 // Bytes in single precision: S1, per node of its grid: down 10 coefficients of a quarter each (10), 4 weights (4), r
 // (2) and written x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next
 // grids: down 5 coefficients (20), 9 weights of quarters (9), b (4), x (4) and the next right-hand side (1), 38; up
-// 20 + 9 + 4 + 4 + 1 read, 4 written, 42. More sweeps on S1, for jumps of its coefficients, are a kernel each: 10 + 2 + 2
-// read, 2 written, 16 (in place would take a value from a strip that is ahead), and after those down one for each half
-// of residual and restriction.
+// 20 + 9 + 4 + 4 + 1 read, 4 written, 42. More sweeps on S1, for jumps of its coefficients, are a kernel each: 10 +
+// 2 + 2 read, 2 written, 16 (in place would take a value from a strip that is ahead), and after those down one for each
+// half of residual and restriction.
 #pragma once
 #include "rrb/multigrid/kernels.hpp"
 #include "rrb/multigrid/march.hpp"

@@ -69,7 +69,8 @@ template <class Kernel> TESSERA_ALONE void whole_row(const Kernel &kernel, int t
 // Coarse nodes in rows: nodes I = t where x is coarsened, else I = 2 t + parity; so the fine nodes that they lie on
 // have one parity (1 where x is coarsened) and are neighbours in memory. F: couplings that the fine operator keeps.
 // Whole: all directions are coarsened and no coarse node has another one behind it, so lines are constants: all numbers
-// of a coarse node are in registers, of eight or sixteen nodes in the host's. Computing offsets would take ten times the instructions of the products.
+// of a coarse node are in registers, of eight or sixteen nodes in the host's. Computing offsets would take ten
+// times the instructions of the products.
 template <class T, int F, bool Coarsen, bool Whole> struct Triple {
   static constexpr int  reach = Coarsen ? 1 : 0; // of a coarse node's weights along x
   static constexpr int  across = 2 * reach + 3;  // fine nodes along x in a row of P'A
