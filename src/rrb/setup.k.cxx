@@ -1,5 +1,6 @@
 // The hierarchy of RRB: grids, memory, the numeric factorisation from the finest grid to the exact remainder.
 #include "box/tuning.hpp"
+#include "rrb/multigrid/march.hpp"
 #include <algorithm>
 #include <climits>
 #include <iterator>
