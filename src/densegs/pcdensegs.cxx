@@ -57,7 +57,7 @@ static PetscErrorCode Complain(const PC_DenseGS &p, const tessera::densegs::Chec
   else if (n && p.plan.params.single && !(p.largest > 1e-30 && p.largest < 1e30))
     PetscCall(PetscSNPrintf(
       mine, 256,
-      "the largest entry of the matrix is %g, and single precision has no such numbers, or not their products: use "
+      "the largest entry of the matrix is %.6g, and single precision has no such numbers, or not their products: use "
       "-pc_densegs_precision double",
       p.largest));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -237,7 +237,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec b, Vec y)
   }
   PetscCheck(
     p->failed || p->asymmetry < 1e-12, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-    "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %g of the largest entry",
+    "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %.6g of the largest entry",
     p->asymmetry);
   PetscCheck(p->options.order != TESSERA_GS_RANDOM && p->options.strategy != TESSERA_GS_RELAXED,
              PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,

@@ -61,7 +61,7 @@ static PetscErrorCode CheckKSP(PC pc, KSP ksp)
     if (symmetric) {
       r->warned_asymmetric = PETSC_TRUE;
       PetscCall(PetscInfo(pc,
-                          "Warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal "
+                          "Warning: the matrix is not symmetric (largest |a_ij - a_ji| is %.6g of the largest diagonal "
                           "entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n",
                           (double)r->report.asymmetry, type));
     }

@@ -116,6 +116,7 @@ private:
   PetscErrorCode ReadMesh(Mat J);
   PetscErrorCode Complain(); // of the report
   PetscErrorCode NameFreeShift(bool *failed);
+  PetscErrorCode NameUnbounded(Vec F, Vec XL, Vec XU, bool *named);
   BoxProblem     box_{plan};
   SingleGrid     single_;
   LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }

@@ -154,6 +154,52 @@ PetscErrorCode Newton::NameFreeShift(bool *failed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Where a solve has failed: has the linearized problem no solution, as no bound stops the unknowns where F pushes all
+// of them to, and the Jacobian does not either? Its columns' sums are zero then.
+PetscErrorCode Newton::NameUnbounded(Vec F, Vec XL, Vec XU, bool *named)
+{
+  constexpr double   nothing = 1e-12; // beside the diagonal, or beside what F would push without cancellation
+  const PetscScalar *l, *u;
+  PetscScalar        push;
+  PetscReal          all, resisted, diagonal;
+  PetscInt           n;
+  PetscBool          transposes;
+  Vec                E, R;
+  int                bounded = 0;
+
+  PetscFunctionBegin;
+  *named = false;
+  PetscCall(MatHasOperation(jacobian_, MATOP_MULT_TRANSPOSE, &transposes));
+  if (!transposes || source.reflect) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecSum(F, &push));
+  PetscCall(VecNorm(F, NORM_1, &all));
+  PetscCall(VecGetLocalSize(F, &n));
+  PetscCall(VecGetArrayRead(XL, &l));
+  PetscCall(VecGetArrayRead(XU, &u));
+  for (PetscInt i = 0; i < n && !bounded; ++i) bounded = push > 0 ? l[i] > PETSC_NINFINITY : u[i] < PETSC_INFINITY;
+  PetscCall(VecRestoreArrayRead(XL, &l));
+  PetscCall(VecRestoreArrayRead(XU, &u));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bounded, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)F)));
+  if (bounded || !(std::fabs(push) > nothing * all)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecDuplicate(F, &E));
+  PetscCall(VecDuplicate(F, &R));
+  PetscCall(VecSet(E, 1));
+  PetscCall(MatMultTranspose(jacobian_, E, R));
+  PetscCall(VecNorm(R, NORM_2, &resisted));
+  PetscCall(MatGetDiagonal(jacobian_, R));
+  PetscCall(VecNorm(R, NORM_2, &diagonal));
+  PetscCall(VecDestroy(&E));
+  PetscCall(VecDestroy(&R));
+  *named = resisted <= nothing * diagonal;
+  if (*named)
+    PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                            "the linearized problem has no solution: the sum of F over all unknowns is %.6g and pushes "
+                            "them towards %s infinity, where none of them has a bound, and the Jacobian, whose columns "
+                            "add up to zero (a Neumann problem), does not stop them. Is a bound or a Dirichlet value "
+                            "missing?", (double)push, push > 0 ? "minus" : "plus"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // After a step from a point with the natural residual `before` to X: where the last steps have been worse than the best
 // point for too long, or no good step was found (*good), X becomes the best point, and the next step must reduce the
 // residual.

@@ -3,6 +3,7 @@
 #include "vipmg/reflected.hpp"
 #include "petsc/shell.hpp"
 #include "petsc/nodes_file.hpp"
+#include <petsc/private/kspimpl.h>
 #include <algorithm>
 #include <cmath>
 
@@ -54,6 +55,7 @@ struct SNESProblem : vipmg::Problem {
     snes->xnorm = n.x;
     snes->ynorm = n.step;
     snes->linear_its += n.cycles;
+    if (snes->ksp) snes->ksp->totalits += n.cycles; // programs compare the two
     domain = false;
     tested = true;
     if (!iteration) first = n.inactive;
@@ -332,10 +334,11 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    first unknown may be along its normal: by a file, or a `Vec` composed as "SNESVIPMGNormals".
 
    An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
-   `SNESGetLinearSolveIterations()` returns; a linear problem is recognized at its first step and solved in two. Every
-   iterate is between its bounds. The norm that is monitored and tested is that of F without the nodes that are pressed
-   against a bound, as for `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and
-   `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()` returns other measures.
+   `SNESGetLinearSolveIterations()` returns and which `KSPGetTotalIterations()` of the solver's `KSP` counts as well;
+   a linear problem is recognized at its first step and solved in two. Every iterate is between its bounds. The norm
+   that is monitored and tested is that of F without the nodes that are pressed against a bound, as for
+   `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active`
+   work here. `SNESVIPMGGetCertificate()` returns other measures.
 
    Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of
    the inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a
