@@ -55,9 +55,7 @@ static PetscErrorCode CheckKSP(PC pc, KSP ksp)
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
   if (!r->warned_asymmetric && r->report.asymmetry > tessera::tuning::asymmetric && pc->mat == pc->pmat &&
       r->matrix_state == state) {
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG,
-                                        KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR,
-                                        KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
+    PetscCall(tessera::NeedsSymmetry(ksp, &symmetric));
     if (symmetric) {
       r->warned_asymmetric = PETSC_TRUE;
       PetscCall(PetscInfo(pc,
