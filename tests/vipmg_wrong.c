@@ -16,9 +16,9 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM, PLACES, BOXES, FALLING } Case;
+typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM, PLACES, BOXES, FALLING, TURNED } Case;
 static const char *const names[] = {"nothing wrong", "lower above upper", "a bound is not a number", "no bounds", "two unknowns per node", "no DMDA", "asymmetric", "data on the edge outside the bounds", "indefinite", "negative diagonal",
-                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbors", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity", "coordinates of a file", "coordinates of a file for box levels", "free to fall"};
+                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbors", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity", "coordinates of a file", "coordinates of a file for box levels", "free to fall", "a Jacobian of another function"};
 typedef struct {
   Case     kind;
   PetscInt n, calls;
@@ -58,7 +58,7 @@ static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *ctx)
           if (p->kind == SKEW) f[at] += 0.1 * (o - w);
           if (p->kind == ALL) f[at] += 10;
           if (p->kind == NANFUNCTION) f[at] = NAN;
-          if (p->kind == NEGATIVE) f[at] = -f[at];
+          if (p->kind == NEGATIVE || p->kind == TURNED) f[at] = -f[at];
           if (p->kind == DOMAIN && u[e] > 0.5) PetscCall(SNESSetFunctionDomainError(snes));
         }
       }
@@ -239,10 +239,10 @@ static PetscErrorCode Try(Case kind)
       PetscCall(SNESVIPMGGetFailure(snes, &failure));
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, ", failure && strstr(failure, "start is not finite in row") ? "row named" : "ROW NOT NAMED"));
     }
-    if (kind == FALLING) {
+    if (kind == FALLING || kind == TURNED) {
       const char *failure;
       PetscCall(SNESVIPMGGetFailure(snes, &failure));
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, ", failure && strstr(failure, "towards minus infinity, where none of them has a bound") ? "cause named" : "CAUSE NOT NAMED"));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, ", failure && strstr(failure, kind == TURNED ? "is the Jacobian that of the function?" : "towards minus infinity, where none of them has a bound") ? "cause named" : "CAUSE NOT NAMED"));
     }
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s\n", SNESConvergedReasons[reason], reason < 0 ? "as it should be" : c.natural < (kind == USERTEST ? 1 : 1e-7) && c.primal <= 0 ? "solved" : "NOT SOLVED"));
   }
@@ -267,7 +267,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscInt only = -1;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
-  for (int k = FINE; k <= FALLING; ++k)
+  for (int k = FINE; k <= TURNED; ++k)
     if (k != SIZE && (only < 0 || only == k)) PetscCall(Try((Case)k)); /* PETSc itself refuses bounds of another size */
   PetscCall(PetscFinalize());
   return 0;

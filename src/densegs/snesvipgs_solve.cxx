@@ -156,8 +156,7 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
   else if (bad < d.end())
     PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure),
                             "row %d of the Jacobian has the diagonal entry %.6g, and %s. Leave that unknown "
-                            "out, or add "
-                            "a small positive number to the entry",
+                            "out, or add a small positive number to the entry",
                             (int)(bad - d.begin()), *bad,
                             zeros ? "a monotone problem has no negative one" : "sweeps need a positive one"));
   else {
@@ -494,10 +493,12 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     PetscCheck(!snes->errorifnotconverged || !p->failure[0], comm, PETSC_ERR_NOT_CONVERGED,
                "SNES vipgs has not converged: %s", p->failure);
   }
-  PetscCall(
-    PetscInfo(snes, "SNES vipgs: %s, natural residual %.6g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " "
-                    "factorizations\n",
-              SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
+  if (std::isfinite(c.natural))
+    PetscCall(PetscInfo(snes,
+                        "SNES vipgs: %s, natural residual %.6g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT
+                        " factorizations\n",
+                        SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
+  else PetscCall(PetscInfo(snes, "SNES vipgs has no answer: %s\n", SNESConvergedReasons[snes->reason]));
   PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED,
              "SNES vipgs has not converged: %s (%s), natural residual %.6g", SNESVIPGSReasons[c.reason],
              SNESConvergedReasons[snes->reason], (double)c.natural);
