@@ -348,8 +348,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 
    Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of the
    inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a factorization
-   up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its iterations count as
-   cycles.
+   up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its iterations count, too.
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
    `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds. The vector of
