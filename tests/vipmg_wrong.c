@@ -213,6 +213,8 @@ static PetscErrorCode Try(Case kind)
     if (kind == BOXES) PetscCall(PetscOptionsSetValue(NULL, "-snes_vipmg_levels_type", "box"));
   }
   PetscCall(SNESSetFromOptions(snes));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipmg_coordinates"));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipmg_levels_type"));
   message[0] = 0;
   PetscCall(PetscPushErrorHandler(Keep, NULL));
   ierr = SNESSolve(snes, NULL, X);
