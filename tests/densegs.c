@@ -464,11 +464,48 @@ static PetscErrorCode TestEmpty(void)
   PetscFunctionReturn(0);
 }
 
+/* With -warn and -info: conjugate gradients with sweeps that are no symmetric preconditioner, twice, and GMRES. */
+static PetscErrorCode TestWarning(void)
+{
+  Mat A;
+  Vec b, x;
+
+  PetscFunctionBegin;
+  PetscCall(Matrix(20, PETSC_TRUE, &A));
+  PetscCall(Vectors(A, &b, &x));
+  for (int k = 0; k < 3; ++k) {
+    KSP ksp;
+    PC  pc;
+
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPSetType(ksp, k == 1 ? KSPGMRES : KSPCG));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCDENSEGS));
+    if (k < 2) PetscCall(PCDenseGSSetOrder(pc, TESSERA_GS_RANDOM));
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
+  PetscBool warn = PETSC_FALSE;
+
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(TesseraInitializePackage());
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-warn", &warn, NULL));
+  if (warn) {
+    PetscCall(TestWarning());
+    PetscCall(PetscFinalize());
+    return 0;
+  }
   PetscCall(TestIterates());
   PetscCall(TestSymmetry());
   PetscCall(TestTranspose());
@@ -484,5 +521,12 @@ int main(int argc, char **argv)
   test:
     nsize: {{1 2 3 4}}
     output_file: output/densegs.out
+
+  test:
+    suffix: warning
+    nsize: {{1 2}}
+    args: -warn -info
+    filter: grep -o "Warning: .*"
+    output_file: output/densegs_warning.out
 
 TEST*/

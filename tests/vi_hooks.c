@@ -155,7 +155,6 @@ typedef struct {
   SNESConvergedReason reason;
   PetscInt            its;
   PetscReal           natural;
-
 } Result;
 
 static PetscErrorCode Solve(SNESType type, Case kind, PetscReal cubic, PetscInt most, PetscBool again, Vec x, Context *c, Result *r)
@@ -165,6 +164,8 @@ static PetscErrorCode Solve(SNESType type, Case kind, PetscReal cubic, PetscInt 
   SNESLineSearch search;
   Vec            lower, upper;
   PetscBool      dense;
+  KSP            ksp;
+  PetscInt       linear, total;
 
   PetscFunctionBegin;
   PetscCall(PetscStrcmp(type, SNESVIPGS, &dense));
@@ -201,6 +202,10 @@ static PetscErrorCode Solve(SNESType type, Case kind, PetscReal cubic, PetscInt 
   PetscCall(VecSet(x, 1));
   PetscCall(VecCopy(x, c->before));
   PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetLinearSolveIterations(snes, &linear));
+  PetscCall(SNESGetKSP(snes, &ksp));
+  PetscCall(KSPGetTotalIterations(ksp, &total));
+  if (linear != total) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %" PetscInt_FMT " linear iterations, the KSP counts %" PetscInt_FMT "\n", type, linear, total));
   if (again) { /* the next solve is as any other */
     c->kind = PLAIN;
     PetscCall(VecSet(x, 1));

@@ -16,9 +16,9 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM, PLACES, BOXES } Case;
+typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM, PLACES, BOXES, FALLING, TURNED, TIGHT } Case;
 static const char *const names[] = {"nothing wrong", "lower above upper", "a bound is not a number", "no bounds", "two unknowns per node", "no DMDA", "asymmetric", "data on the edge outside the bounds", "indefinite", "negative diagonal",
-                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbors", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity", "coordinates of a file", "coordinates of a file for box levels"};
+                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbors", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity", "coordinates of a file", "coordinates of a file for box levels", "free to fall", "a Jacobian of another function", "tolerances below rounding"};
 typedef struct {
   Case     kind;
   PetscInt n, calls;
@@ -50,14 +50,15 @@ static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *ctx)
     for (PetscInt j = ys; j < ys + ym; ++j)
       for (PetscInt i = xs; i < xs + xm; ++i, ++at) {
         const PetscInt e = i - gx + gm * (j - gy);
-        if (i == 0 || j == 0 || i == n - 1 || j == n - 1) f[at] = u[e] - (p->kind == EDGE ? -3 : 0);
+        if (p->kind == FALLING) f[at] = (i > 0 ? u[e] - u[e - 1] : 0) + (i < n - 1 ? u[e] - u[e + 1] : 0) + (j > 0 ? u[e] - u[e - gm] : 0) + (j < n - 1 ? u[e] - u[e + gm] : 0) + 0.02;
+        else if (i == 0 || j == 0 || i == n - 1 || j == n - 1) f[at] = u[e] - (p->kind == EDGE ? -3 : 0);
         else {
           const PetscReal w = i > 1 ? u[e - 1] : p->kind == EDGE ? -2 : 0, o = i < n - 2 ? u[e + 1] : p->kind == EDGE ? -2 : 0, s = j > 1 ? u[e - gm] : p->kind == EDGE ? -2 : 0, t = j < n - 2 ? u[e + gm] : p->kind == EDGE ? -2 : 0;
           f[at] = (4 - shift) * u[e] - w - o - s - t - 0.02 * (p->kind == CHANGED && p->calls > 4 ? 3 : 1);
           if (p->kind == SKEW) f[at] += 0.1 * (o - w);
           if (p->kind == ALL) f[at] += 10;
           if (p->kind == NANFUNCTION) f[at] = NAN;
-          if (p->kind == NEGATIVE) f[at] = -f[at];
+          if (p->kind == NEGATIVE || p->kind == TURNED) f[at] = -f[at];
           if (p->kind == DOMAIN && u[e] > 0.5) PetscCall(SNESSetFunctionDomainError(snes));
         }
       }
@@ -86,15 +87,16 @@ static PetscErrorCode Jacobian(SNES snes, Vec X, Mat A, Mat B, void *ctx)
   for (PetscInt j = ys; j < ys + ym; ++j)
     for (PetscInt i = xs; i < xs + xm; ++i) {
       MatStencil      row = {0, j, i, 0};
-      const PetscBool edge = i == 0 || j == 0 || i == n - 1 || j == n - 1 ? PETSC_TRUE : PETSC_FALSE;
+      const PetscBool edge = p->kind != FALLING && (i == 0 || j == 0 || i == n - 1 || j == n - 1) ? PETSC_TRUE : PETSC_FALSE;
       PetscScalar     v    = edge ? 1 : p->kind == NEGATIVE ? -4 : p->kind == INDEFINITE ? 3.1 : 4;
+      if (p->kind == FALLING) v -= (i == 0) + (j == 0) + (i == n - 1) + (j == n - 1);
       if (p->kind == NANMATRIX && i == 7 && j == 5) v = NAN;
       PetscCall(MatSetValuesStencil(B, 1, &row, 1, &row, &v, INSERT_VALUES));
       for (PetscInt k = 0; k < 4 && !edge; ++k) {
         MatStencil col = {0, j + dy[k], i + dx[k], 0};
         v              = p->kind == NEGATIVE ? 1 : -1;
         if (p->kind == SKEW && dx[k]) v += 0.1 * dx[k];
-        if (col.i == 0 || col.j == 0 || col.i == n - 1 || col.j == n - 1) continue;
+        if (p->kind == FALLING ? col.i < 0 || col.j < 0 || col.i >= n || col.j >= n : col.i == 0 || col.j == 0 || col.i == n - 1 || col.j == n - 1) continue;
         if (p->kind == SBAIJ && (col.j < row.j || (col.j == row.j && col.i < row.i))) continue;
         PetscCall(MatSetValuesStencil(B, 1, &row, 1, &col, &v, INSERT_VALUES));
       }
@@ -176,7 +178,7 @@ static PetscErrorCode Try(Case kind)
   PetscCall(VecDuplicate(X, &F));
   PetscCall(VecDuplicate(X, &xl));
   PetscCall(VecDuplicate(X, &xu));
-  PetscCall(VecSet(xl, kind == UNBOUNDED ? PETSC_NINFINITY : -0.3));
+  PetscCall(VecSet(xl, kind == UNBOUNDED || kind == FALLING ? PETSC_NINFINITY : -0.3));
   PetscCall(VecSet(xu, kind == UNBOUNDED || kind == HALF ? PETSC_INFINITY : 0.6));
   if (kind == ALL) PetscCall(VecSet(xu, -0.3));
   if (kind == ALL) PetscCall(VecSet(xl, -0.3));
@@ -203,7 +205,7 @@ static PetscErrorCode Try(Case kind)
   PetscCall(SNESSetJacobian(snes, J, J, Jacobian, &p));
   PetscCall(SNESSetType(snes, SNESVIPMG));
   PetscCall(SNESVISetVariableBounds(snes, xl, xu));
-  PetscCall(SNESSetTolerances(snes, 1e-12, 1e-9, 0, 30, 1000));
+  PetscCall(SNESSetTolerances(snes, kind == TIGHT ? 1e-50 : 1e-12, kind == TIGHT ? 1e-50 : 1e-9, 0, kind == TIGHT ? 1000 : 30, 10000));
   if (kind == USERTEST) PetscCall(SNESSetConvergenceTest(snes, TestOfUser, NULL, NULL));
   if (kind == PLACES || kind == BOXES) {
     PetscCall(WritePlaces(da, "vipmg_places.bin"));
@@ -211,6 +213,8 @@ static PetscErrorCode Try(Case kind)
     if (kind == BOXES) PetscCall(PetscOptionsSetValue(NULL, "-snes_vipmg_levels_type", "box"));
   }
   PetscCall(SNESSetFromOptions(snes));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipmg_coordinates"));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipmg_levels_type"));
   message[0] = 0;
   PetscCall(PetscPushErrorHandler(Keep, NULL));
   ierr = SNESSolve(snes, NULL, X);
@@ -237,6 +241,11 @@ static PetscErrorCode Try(Case kind)
       PetscCall(SNESVIPMGGetFailure(snes, &failure));
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, ", failure && strstr(failure, "start is not finite in row") ? "row named" : "ROW NOT NAMED"));
     }
+    if (kind == FALLING || kind == TURNED) {
+      const char *failure;
+      PetscCall(SNESVIPMGGetFailure(snes, &failure));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, ", failure && strstr(failure, kind == TURNED ? "is the Jacobian that of the function?" : "towards minus infinity, where none of them has a bound") ? "cause named" : "CAUSE NOT NAMED"));
+    }
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s\n", SNESConvergedReasons[reason], reason < 0 ? "as it should be" : c.natural < (kind == USERTEST ? 1 : 1e-7) && c.primal <= 0 ? "solved" : "NOT SOLVED"));
   }
   if (kind == PLACES || kind == FINE) {
@@ -260,7 +269,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscInt only = -1;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
-  for (int k = FINE; k <= BOXES; ++k)
+  for (int k = FINE; k <= TIGHT; ++k)
     if (k != SIZE && (only < 0 || only == k)) PetscCall(Try((Case)k)); /* PETSc itself refuses bounds of another size */
   PetscCall(PetscFinalize());
   return 0;

@@ -79,7 +79,7 @@ static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
   case Failure::indefinite:
     PetscCall(PetscSNPrintf(
       mine, sizeof(mine),
-      "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %g",
+      "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %.6g",
       failure.value));
     break;
   default:

@@ -146,7 +146,7 @@ static PetscErrorCode CheckBatch(PetscInt count, PetscInt n, PetscReal rtol, Pet
              " sweeps: none of these is negative",
              count, n, sweeps);
   PetscCheck(rtol > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "TesseraLCPSolveBatch: the tolerance is positive, it is %g", (double)rtol);
+             "TesseraLCPSolveBatch: the tolerance is positive, it is %.6g", (double)rtol);
   PetscCheck(n <= 20000 && count < (1 << 30), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
              "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are no small problem: use SNES vipgs", n);
   PetscFunctionReturn(PETSC_SUCCESS);

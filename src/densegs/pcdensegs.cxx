@@ -1,6 +1,7 @@
 // PC densegs: PETSc's face of parallel dense Gauss-Seidel.
 #include "densegs/solvers.hpp"
 #include "petsc/aij.hpp"
+#include "petsc/krylov.hpp"
 
 using tessera::PC_DenseGS;
 
@@ -57,7 +58,7 @@ static PetscErrorCode Complain(const PC_DenseGS &p, const tessera::densegs::Chec
   else if (n && p.plan.params.single && !(p.largest > 1e-30 && p.largest < 1e30))
     PetscCall(PetscSNPrintf(
       mine, 256,
-      "the largest entry of the matrix is %g, and single precision has no such numbers, or not their products: use "
+      "the largest entry of the matrix is %.6g, and single precision has no such numbers, or not their products: use "
       "-pc_densegs_precision double",
       p.largest));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -142,6 +143,27 @@ static PetscErrorCode PCSetUp_DenseGS(PC pc)
   if (ierr) (void)PCReset_DenseGS(pc);
   PetscCall(ierr);
   PetscCall(PetscLogEventEnd(tessera::event_densegs_setup, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Conjugate gradients and the like need a symmetric preconditioner: with another they stall.
+static PetscErrorCode PCPreSolve_DenseGS(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+  PetscBool   symmetric;
+  KSPType     type;
+
+  PetscFunctionBegin;
+  PetscCall(CompatUserPreSolve(pc, ksp));
+  if (p->warned || p->options.order == TESSERA_GS_SYMMETRIC) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(tessera::NeedsSymmetry(ksp, &symmetric));
+  if (!symmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  p->warned = true;
+  PetscCall(KSPGetType(ksp, &type));
+  PetscCall(PetscInfo(pc,
+                      "Warning: KSP %s needs a symmetric preconditioner, and sweeps in %s order are none. Use "
+                      "-pc_densegs_order symmetric, or -ksp_type gmres\n",
+                      type, TesseraGSOrders[p->options.order]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -237,7 +259,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec b, Vec y)
   }
   PetscCheck(
     p->failed || p->asymmetry < 1e-12, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-    "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %g of the largest entry",
+    "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %.6g of the largest entry",
     p->asymmetry);
   PetscCheck(p->options.order != TESSERA_GS_RANDOM && p->options.strategy != TESSERA_GS_RELAXED,
              PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
@@ -319,6 +341,9 @@ static PetscErrorCode PCDestroy_DenseGS(PC pc)
    `PCApplyTranspose()` makes the sweeps in the opposite order, which is the transpose where the matrix is symmetric;
    another matrix, the order random and the strategy relaxed are refused.
 
+   Sweeps in symmetric order, the default, are a symmetric preconditioner where the matrix is symmetric; `KSPCG` and the
+   like stall with another order, and `-info` says so.
+
    With `KSPRICHARDSON` and `-ksp_norm_type none` all sweeps are one call, on a device one kernel.
 
    Reference:
@@ -334,6 +359,7 @@ PetscErrorCode tessera::PCCreate_DenseGS(PC pc)
   TesseraCallCXX(p = new PC_DenseGS());
   pc->data                 = (void *)p;
   pc->ops->setup           = PCSetUp_DenseGS;
+  pc->ops->presolve        = PCPreSolve_DenseGS;
   pc->ops->reset           = PCReset_DenseGS;
   pc->ops->destroy         = PCDestroy_DenseGS;
   pc->ops->setfromoptions  = PCSetFromOptions_DenseGS;

@@ -20,11 +20,11 @@ static PetscErrorCode CheckBounds(SNES snes)
   PetscCall(VecGetSize(snes->xl, &N));
   PetscCheck(!b.nan, comm, PETSC_ERR_FP,
              "SNES vipgs: the bounds of unknown %" PetscInt_FMT
-             " are %g and %g. Unknowns without a bound have PETSC_NINFINITY and PETSC_INFINITY",
+             " are %.6g and %.6g. Unknowns without a bound have PETSC_NINFINITY and PETSC_INFINITY",
              b.first, (double)b.xl, (double)b.xu);
   PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "SNES vipgs: the lower bound of unknown %" PetscInt_FMT
-             " is %g, its upper bound %g: nothing lies between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)",
+             " is %.6g, its upper bound %.6g: nothing between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)",
              b.first, (double)b.xl, (double)b.xu, b.crossed, N);
   const SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
   PetscCheck(p->options.block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP,
@@ -68,11 +68,11 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
   for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
     if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
   PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %g; it is 0 or more", bad, value);
+             "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %.6g; it is >= 0", bad, value);
   const auto most = std::max_element(w.mu.begin(), w.mu.end());
   PetscCheck(most == w.mu.end() || *most <= largest_friction, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT
-             " is %g; it is %g at most, as rounding would hide normal velocities. 100 keeps most contacts from sliding",
+             " is %.6g; it is %.6g at most, as rounding would hide normal velocities. 100 keeps most from sliding",
              (PetscInt)(most - w.mu.begin()), *most, largest_friction);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -152,8 +152,8 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
                             c.bad_row, c.bad_column));
   else if (bad < d.end())
     PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure),
-                            "row %d of the Jacobian has the diagonal entry %g, and %s. Leave that unknown out, or add "
-                            "a small positive number to the entry",
+                            "row %d of the Jacobian has the diagonal entry %.6g, and %s. Leave that unknown "
+                            "out, or add a small positive number to the entry",
                             (int)(bad - d.begin()), *bad,
                             zeros ? "a monotone problem has no negative one" : "sweeps need a positive one"));
   else {
@@ -239,7 +239,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   }
   if (m.size > 1 && p->options.block == 1 && p->options.newton)
     PetscCall(PetscInfo(
-      snes, "the first process gathers the rows of free unknowns for factorizations: %g MB where all %d are free\n",
+      snes, "the first process gathers the rows of free unknowns for factorizations: %.6g MB where all %d are free\n",
       8e-6 * w.n * (double)w.n, w.n));
   PetscCall(
     InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
@@ -333,7 +333,7 @@ static PetscErrorCode MakeStep(SNES snes, const Linear &w, Steps &steps, double 
     }
     length *= 0.5;
     steps.whole = true;
-    PetscCall(PetscInfo(snes, "F has no finite value: %g of the step is tried\n", length));
+    PetscCall(PetscInfo(snes, "F has no finite value: %.6g of the step is tried\n", length));
     PetscCall(VecWAXPY(X, -length, step, X0));
     if (steps.linear->mu.empty()) PetscCall(tessera::ProjectToBounds(snes, X)); // rounding
   }
@@ -470,10 +470,10 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     PetscCall(Iterate(snes, steps, norm));
   } else snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
   SNESVIPGSCertificate &c = p->certificate;
-  // Tolerances that ask for more than rounding leaves of F.
-  const bool tolerances = snes->ops->converged == SNESConvergedDefault || p->tolerances;
-  if ((!snes->reason || snes->reason == SNES_DIVERGED_MAX_IT) && steps.rounded && !steps.whole && tolerances)
-    snes->reason = SNES_CONVERGED_SNORM_RELATIVE;
+  const bool end = (!snes->reason || snes->reason == SNES_DIVERGED_MAX_IT) && steps.rounded && !steps.whole;
+  bool       tolerances = p->tolerances; // that ask for more than rounding leaves of F
+  if (end && !tolerances) PetscCall(SNESTestsTolerances(snes, &tolerances));
+  if (end && tolerances) snes->reason = SNES_CONVERGED_SNORM_RELATIVE;
   if (!snes->reason)
     snes->reason = c.reason == SNES_VIPGS_MAXIMUM    ? SNES_DIVERGED_MAX_IT
                  : c.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN
@@ -489,11 +489,11 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     PetscCheck(!snes->errorifnotconverged || !p->failure[0], comm, PETSC_ERR_NOT_CONVERGED,
                "SNES vipgs has not converged: %s", p->failure);
   }
-  PetscCall(
-    PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorizations\n",
-              SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
+  if (std::isfinite(c.natural))
+    PetscCall(PetscInfo(snes, "SNES vipgs: %s, natural residual %.6g, %d sweeps, %d factorizations\n",
+                        SNESVIPGSReasons[c.reason], (double)c.natural, (int)c.sweeps, (int)c.factorizations));
   PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED,
-             "SNES vipgs has not converged: %s (%s), natural residual %g", SNESVIPGSReasons[c.reason],
+             "SNES vipgs has not converged: %s (%s), natural residual %.6g", SNESVIPGSReasons[c.reason],
              SNESConvergedReasons[snes->reason], (double)c.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -35,7 +35,7 @@ struct PC_DenseGS {
   densegs::Plan        plan;
   densegs::Distributed distributed; // several processes: this one's rows
   VectorView           vector;      // that is read or written
-  bool                 failed = false;
+  bool                 failed = false, warned = false;
   // largest |a_ij - a_ji| over the largest entry; negative: not known yet
   double               asymmetry = 0;
   double               largest = 0, difference = 0; // of this process's rows, of its square block

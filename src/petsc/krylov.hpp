@@ -1,4 +1,4 @@
-// Which Krylov methods tolerate a preconditioner in single precision.
+// Which Krylov methods tolerate a preconditioner in single precision, and which need a symmetric one.
 #pragma once
 #include "petsc/compat.h"
 #include "tessera.h"
@@ -18,6 +18,16 @@ inline bool StandsRounding(const char *type)
        {KSPCG, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPSTCG, KSPNASH, KSPRRB})
     if (type && !std::strcmp(type, stands)) return true;
   return false;
+}
+
+// Is it a method for symmetric matrices and preconditioners?
+inline PetscErrorCode NeedsSymmetry(KSP ksp, PetscBool *needs)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, needs, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG,
+                                      KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR,
+                                      KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // What applies pc relies on a linear preconditioner, and pc has chosen single precision: its setup counts as not made.

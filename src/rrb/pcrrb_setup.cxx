@@ -127,13 +127,13 @@ static PetscErrorCode CheckReport(PC pc)
   PetscFunctionBegin;
   PetscCheck(report.largest == 0 || (report.largest > 1e-140 && report.largest < 1e140),
              PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of double precision. "
+             "PC rrb: the largest diagonal entry is %.6g; squares of such numbers leave the range of double precision. "
              "Scale the matrix: MatScale()",
              (double)report.largest);
   if (report.asymmetry > tessera::tuning::symmetric)
     PetscCall(
       PetscInfo(pc,
-                "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the "
+                "The matrix is not symmetric (largest |a_ij - a_ji| is %.6g of the largest diagonal entry): the "
                 "preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n",
                 (double)report.asymmetry));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -171,7 +171,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   } else if (report.kind == tessera::WrongRow::diagonal) {
     PetscCall(
       PetscSNPrintf(r->failure, sizeof(r->failure),
-                    "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT
+                    "the matrix is not positive definite: zero or negative pivot %.6g at level 1, node %" PetscInt_FMT
                     ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s",
                     (double)report.value, report.x, report.y, report.row,
                     report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
@@ -224,7 +224,7 @@ static PetscErrorCode TryChoices(PC pc, bool retry)
     const int tried = (int)r->plan.choice.rough;
     TesseraCallCXX(retry = tessera::rrb::try_choice(r->plan));
     if (r->plan.choice.expected[tried] > 0)
-      PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
+      PetscCall(PetscInfo(pc, "Trial: %.6g iterations expected with measures for rough coefficients: %s\n",
                           r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -237,7 +237,7 @@ static PetscErrorCode ChooseAnother(PC pc)
 
   PetscFunctionBegin;
   const int tried = (int)r->plan.choice.rough;
-  PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n",
+  PetscCall(PetscInfo(pc, "%.6g iterations expected with measures for rough coefficients: %s, and %.6g needed\n",
                       r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried),
                       (double)r->solves.needed));
   retry            = tessera::rrb::disprove_choice(r->plan, r->solves.needed);
@@ -311,7 +311,7 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Reservation *expected)
   const tessera::Grid &last    = r->plan.levels.back().grid;
   const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
   PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: after %d levels %d x %d nodes remain, whose exact factorization would take %g GB on every "
+             "PC rrb: after %d levels %d x %d nodes remain, whose exact factorization would take %.6g GB on every "
              "process. Use more -pc_rrb_levels, or 0 for the automatic choice",
              r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -337,7 +337,7 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
     PetscCall(ReadAndFactor(pc, true, &second));
     if (!second.failed && r->report.deficit > 0 && r->report.deficit <= tessera::tuning::deficit) {
       PetscCall(PetscInfo(pc,
-                          "Row sums are negative (down to %g of the diagonal): the factors are those of the matrix "
+                          "Row sums are negative (down to %.6g of the diagonal): the factors are those of the matrix "
                           "with these added to its diagonal\n",
                           -(double)r->report.deficit));
       r->raised = PETSC_TRUE;
@@ -385,7 +385,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (retry)
-    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
+    PetscCall(PetscInfo(pc, "Trial: %.6g iterations expected with measures for rough coefficients: %s\n",
                         r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried)));
   PetscCall(TryChoices(pc, retry));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -55,13 +55,11 @@ static PetscErrorCode CheckKSP(PC pc, KSP ksp)
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
   if (!r->warned_asymmetric && r->report.asymmetry > tessera::tuning::asymmetric && pc->mat == pc->pmat &&
       r->matrix_state == state) {
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG,
-                                        KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR,
-                                        KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
+    PetscCall(tessera::NeedsSymmetry(ksp, &symmetric));
     if (symmetric) {
       r->warned_asymmetric = PETSC_TRUE;
       PetscCall(PetscInfo(pc,
-                          "Warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal "
+                          "Warning: the matrix is not symmetric (largest |a_ij - a_ji| is %.6g of the largest diagonal "
                           "entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n",
                           (double)r->report.asymmetry, type));
     }

@@ -184,7 +184,8 @@ static PetscErrorCode Complain(PC pc)
   } else if (report.kind == MatrixReport::diagonal) {
     PetscCall(PetscSNPrintf(
       r->failure, sizeof(r->failure),
-      "the matrix is not positive definite: zero or negative pivot %g on grid 0, node %" PetscInt_FMT ",%" PetscInt_FMT
+      "the matrix is not positive definite: zero or negative pivot %.6g on grid 0, node %" PetscInt_FMT
+      ",%" PetscInt_FMT
       ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s",
       (double)report.value, p[0], p[1], p[2], report.row,
       report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
@@ -212,7 +213,7 @@ static PetscErrorCode ReportFailure(PC pc, const rrb::three::Failure &failure, b
     if (failure.faint)
       PetscCall(PetscInfo(pc, "Couplings are too weak beside others for single precision: once more in double\n"));
     else if (failure.unfit)
-      PetscCall(PetscInfo(pc, "The largest diagonal entry is %g, too far from 1 for single precision: once more in "
+      PetscCall(PetscInfo(pc, "The largest diagonal entry is %.6g, too far from 1 for single precision: once more in "
                               "double\n", failure.largest));
     else
       PetscCall(PetscInfo(pc, "A pivot of grid %d is not positive in single precision: once more in double\n",
@@ -221,7 +222,8 @@ static PetscErrorCode ReportFailure(PC pc, const rrb::three::Failure &failure, b
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCheck(!failure.unfit, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of %s precision. Scale "
+             "PC rrb: the largest diagonal entry is %.6g; squares of such numbers leave the range of %s "
+             "precision. Scale "
              "the matrix: MatScale()",
              failure.largest, t.single ? "single" : "double");
   if (!failure.failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -284,7 +286,7 @@ static PetscErrorCode SetUp(PC pc)
   if (failure.asymmetry > tuning::symmetric)
     PetscCall(
       PetscInfo(pc,
-                "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the "
+                "The matrix is not symmetric (largest |a_ij - a_ji| is %.6g of the largest diagonal entry): the "
                 "preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n",
                 failure.asymmetry));
   r->current = PETSC_TRUE;

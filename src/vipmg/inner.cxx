@@ -114,7 +114,7 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   *failed = true;
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
                           "neither cycles nor systems of the inactive nodes come near to the solutions of the "
-                          "last linearized problems (natural residual %g, from %g): the Jacobian is far from an "
+                          "last linearized problems (natural residual %.6g, from %.6g): the Jacobian is far from an "
                           "M-matrix. Does convection dominate in central differences?",
                           std::sqrt(model->natural), std::sqrt(here.natural)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -160,8 +160,8 @@ PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
   const char *const end = *done ? "" : linear_->failed() ? ": not positive definite" : ", which is too slow";
-  PetscCall(PetscInfo(solver, "Without coarse grids: natural residual %g, from %g, with %d products%s\n", now, first,
-                      single_.products(), end));
+  PetscCall(PetscInfo(solver, "Without coarse grids: natural residual %.6g, from %.6g, with %d products%s\n", now,
+                      first, single_.products(), end));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -245,8 +245,8 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
     ++n->cycles;
     if (std::exchange(fmg, false) && std::sqrt(m.natural) > rival) { // worse than the start
       PetscCall(PetscInfo(solver,
-                          "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
-                          "present point (%g), which is kept\n",
+                          "Full multigrid from the coarsest grid gives a worse start (natural residual %.6g) than the "
+                          "present point (%.6g), which is kept\n",
                           std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : rival));
       TesseraCallCXX(if (linear_->rough()) linear_->resume(); else linear_->restart());
       if (!linear_->rough()) continue;
@@ -258,7 +258,8 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
     if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
       PetscCall(PetscInfo(solver,
-                          "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: "
+                          "The monotone cycle diverges (natural residual %.6g, from %.6g) and is left out from "
+                          "here on: "
                           "convection dominates on coarse grids\n",
                           now, progress.first));
       TesseraCallCXX(linear_->restart());

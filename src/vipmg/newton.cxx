@@ -123,11 +123,12 @@ PetscErrorCode Newton::Complain()
                             report.row, report.column, node.c_str()));
   else if (report.kind == MatrixReport::indefinite)
     PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                            "the Jacobian is not positive definite: a coarse grid's operator has the negative pivot %g",
+                            "the Jacobian is not positive definite: a coarse grid's operator has the negative "
+                            "pivot %.6g",
                             (double)report.value));
   else
     PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                            "row %" PetscInt_FMT " of the Jacobian (%s) has the diagonal entry %g, and sweeps need a "
+                            "row %" PetscInt_FMT " of the Jacobian (%s) has the diagonal entry %.6g, and sweeps need a "
                             "positive one. %s",
                             report.row, node.c_str(), (double)report.value,
                             report.value == 0 ? "Is it a node of no element?" : "Is the sign of the function right?"));
@@ -209,7 +210,8 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
                           plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
     if (!linear_->symmetric())
       PetscCall(PetscInfo(solver,
-                          "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): "
+                          "The Jacobian is not symmetric (largest |a_ij - a_ji| is %.6g of the largest diagonal "
+                          "entry): "
                           "the line searches reduce residuals, as there is no energy\n",
                           plan.asymmetry));
     built_ = true;
@@ -313,7 +315,7 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionBegin;
   carried_    = true;
   in_vain_    = {};
-  strict_     = false;
+  steps_      = {};
   best_.above = 0;
   PetscCall(ProjectToBounds(plan.exec, XL, XU, X));
   PetscCall(SetZeroTolerance(X));
@@ -363,10 +365,12 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     PetscCall(Inner(solver, problem, X, F, XL, XU, here, aim, fmg, &n, &model, &failed));
     fmg = false;
     if (failed) {
+      bool named = false;
+      if (report.kind == MatrixReport::fine) PetscCall(NameUnbounded(F, XL, XU, &named));
       if (!failure[0])
         PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                                "cycles diverge on the linearized problem (natural residual %g, from %g): the Jacobian "
-                                "is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
+                                "cycles diverge on the linearized problem (natural residual %.6g, from %.6g): the "
+                                "Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       // a Jacobian that a single grid has used may be none that a hierarchy can
       PetscCall(problem.Stopped(report.kind != MatrixReport::fine ? End::jacobian : End::linear));
@@ -374,16 +378,13 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     }
     End end;
     PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &end));
+    if (end == End::line_search) {
+      bool within;
+      PetscCall(WithinRounding(X, F, XL, XU, &within));
+      if (within) end = End::rounding;
+    }
     if (end != End::no) {
-      PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                              end == End::function
-                                ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT
-                                  " cycles (natural residual before it %g)"
-                                : "no step along the correction of %" PetscInt_FMT
-                                  " cycles brings the solution nearer (natural residual %g)",
-                              n.cycles, natural));
-      PetscCall(PetscInfo(solver, "%s\n", failure));
-      PetscCall(problem.Stopped(end));
+      PetscCall(GiveUp(solver, problem, end, n.cycles, natural));
       break;
     }
     fell = std::sqrt(here.natural) / natural;
@@ -392,12 +393,13 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     n.natural  = std::sqrt(here.natural);
     n.lower = here.lower, n.upper = here.upper;
     PetscCall(PetscInfo(solver,
-                        "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step of norm %g; inactive norm %g, "
-                        "natural residual %g, active lower %.0f upper %.0f%s\n",
+                        "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step of norm %.6g; inactive norm %.6g, "
+                        "natural residual %.6g, active lower %.0f upper %.0f%s\n",
                         iteration, n.cycles, (double)n.step, (double)n.inactive, (double)n.natural, (double)n.lower,
                         (double)n.upper, current ? "; the Jacobian is kept" : ""));
     PetscCall(problem.Test(iteration, n, &stop));
     if (std::exchange(problem.updated, false)) current = false;
+    else if (!stop) PetscCall(CountRounded(solver, problem, X, F, XL, XU, fell, n.natural, &stop));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

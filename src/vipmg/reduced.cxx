@@ -309,7 +309,7 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
   }
   PetscCall(VecCopy(reduced.best, Y));
   PetscCall(ProjectToBounds(Exec(), problem.XL, problem.XU, Y));
-  PetscCall(PetscInfo(problem.solver, "Systems of the inactive nodes: natural residual %g after %" PetscInt_FMT
+  PetscCall(PetscInfo(problem.solver, "Systems of the inactive nodes: natural residual %.6g after %" PetscInt_FMT
                       " iterations\n", least, *iterations));
   PetscCall(reduced.Destroy());
   PetscFunctionReturn(PETSC_SUCCESS);

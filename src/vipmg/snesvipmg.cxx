@@ -3,6 +3,7 @@
 #include "vipmg/reflected.hpp"
 #include "petsc/shell.hpp"
 #include "petsc/nodes_file.hpp"
+#include <petsc/private/kspimpl.h>
 
 using namespace tessera;
 using vipmg::End;
@@ -52,6 +53,7 @@ struct SNESProblem : vipmg::Problem {
     snes->xnorm = n.x;
     snes->ynorm = n.step;
     snes->linear_its += n.cycles;
+    if (snes->ksp) snes->ksp->totalits += n.cycles; // programs compare the two
     domain = false;
     tested = true;
     if (!iteration) first = n.inactive;
@@ -80,6 +82,7 @@ struct SNESProblem : vipmg::Problem {
   {
     auto     &failure = ((SNES_VIPMG *)snes->data)->newton.failure;
     PetscReal norm;
+    bool      tolerances;
 
     PetscFunctionBegin;
     if (!tested) { // the norm of the start, which SNESGetFunctionNorm() would say is zero
@@ -99,14 +102,20 @@ struct SNESProblem : vipmg::Problem {
                      ? SNES_DIVERGED_JACOBIAN_DOMAIN
                      : SNES_DIVERGED_LINEAR_SOLVE;
       break;
+    case End::rounding: // as SNES vipgs does
+      PetscCall(SNESTestsTolerances(snes, &tolerances));
+      snes->reason = tolerances ? SNES_CONVERGED_SNORM_RELATIVE : SNES_DIVERGED_LINE_SEARCH;
+      if (tolerances) failure[0] = 0;
+      break;
     case End::line_search:
       snes->reason = SNES_DIVERGED_LINE_SEARCH;
       break;
     default:
       snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
     }
-    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED,
-               "SNES vipmg has not converged: %s", failure[0] ? failure : SNESConvergedReasons[snes->reason]);
+    PetscCheck(!snes->errorifnotconverged || snes->reason > 0, PetscObjectComm((PetscObject)snes),
+               PETSC_ERR_NOT_CONVERGED, "SNES vipmg has not converged: %s",
+               failure[0] ? failure : SNESConvergedReasons[snes->reason]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode Check(StepCheck when, Vec X0, Vec X, Vec *step) override
@@ -330,15 +339,15 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    first unknown may be along its normal: by a file, or a `Vec` composed as "SNESVIPMGNormals".
 
    An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
-   `SNESGetLinearSolveIterations()` returns; a linear problem is recognized at its first step and solved in two. Every
-   iterate is between its bounds. The norm that is monitored and tested is that of F without the nodes that are pressed
-   against a bound, as for `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and
-   `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()` returns other measures.
+   `SNESGetLinearSolveIterations()`, and `KSPGetTotalIterations()` of the solver's `KSP`, return; a linear problem is
+   recognized at its first step and solved in two. Every iterate is between its bounds. The norm that is monitored and
+   tested is that of F without the nodes that are pressed against a bound, as for `SNESVINEWTONRSLS`, whose monitors
+   `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()`
+   returns other measures.
 
-   Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of
-   the inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a
-   factorization up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its
-   iterations are counted among the cycles.
+   Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of the
+   inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a factorization
+   up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its iterations count, too.
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
    `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds. The vector of

@@ -201,11 +201,11 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   PetscCheck(!b.nan, comm, PETSC_ERR_FP,
              "%s: the bounds of %" PetscInt_FMT " of %" PetscInt_FMT
              " unknowns are not numbers, the first at unknown %" PetscInt_FMT
-             " (%s): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY",
+             " (%s): lower %.6g, upper %.6g. No bound is PETSC_NINFINITY or PETSC_INFINITY",
              who, b.nan, N, b.first, node.c_str(), (double)b.xl, (double)b.xu);
   PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "%s: at %" PetscInt_FMT " of %" PetscInt_FMT
-             " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (%s): lower %g, upper %g",
+             " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (%s): lower %.6g, upper %.6g",
              who, b.crossed, N, b.first, node.c_str(), (double)b.xl, (double)b.xu);
   PetscCall(upper.Make(xl, xu, b));
   if (b.rounded)

@@ -125,7 +125,7 @@ inline PetscErrorCode CheckBeforeStep(KSP ksp, double rz)
     if (!ksp->its) PetscCall(Eliminated(ksp));
     ksp->reason = KSP_CONVERGED_ATOL;
   } else if (rz < 0) {
-    PetscCall(PetscInfo(ksp, "The preconditioner is not positive definite: r'z = %g\n", rz));
+    PetscCall(PetscInfo(ksp, "The preconditioner is not positive definite: r'z = %.6g\n", rz));
     ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -154,7 +154,7 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
     PetscCall(s.Multiply(&pq));
     KSPCheckDot(ksp, pq);
     if (pq <= 0) {
-      PetscCall(PetscInfo(ksp, "The matrix is not positive definite: p'Ap = %g\n", pq));
+      PetscCall(PetscInfo(ksp, "The matrix is not positive definite: p'Ap = %.6g\n", pq));
       ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
       break;
     }
