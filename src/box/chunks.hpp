@@ -9,6 +9,40 @@
 
 namespace tessera::box {
 
+// row(r, j, k) for the rows [first, last), on the host.
+template <class Row> __attribute__((noinline)) void run_rows(const Rows &rows, int first, int last, const Row &row)
+{
+  const Row own = row; // a private copy: its members stay in registers
+  const int end = rows.j0 + rows.dj * rows.nj;
+  int       j, k;
+  if (first >= last) return;
+  rows.get(first, j, k);
+  for (int r = first; r < last; ++r) {
+    own(r, j, k);
+    j += rows.dj;
+    if (j == end) j = rows.j0, k += rows.dk;
+  }
+}
+// The same for all rows, a piece for each thread.
+template <class Row> void for_rows(const Exec &exec, const Rows &rows, const Row &row)
+{
+  const ptrdiff_t n = rows.count(), pieces = exec.threads > 1 ? exec.threads : 1;
+  if (pieces == 1) return run_rows(rows, 0, (int)n, row);
+  for_range(exec, 0, (int)pieces,
+            [&](int t) { run_rows(rows, (int)(n * t / pieces), (int)(n * (t + 1) / pieces), row); });
+}
+// The sum of row(j, k), on the host: over the rows in their order, whatever the threads.
+template <class Row> double sum_rows(const Exec &exec, const Rows &rows, const Row &row)
+{
+  static thread_local std::vector<double> sums;
+  double                                  s = 0;
+  sums.resize((size_t)rows.count());
+  double *const to = sums.data();
+  for_rows(exec, rows, [&row, to](int r, int j, int k) { to[r] = row(j, k); });
+  for (double v : sums) s += v;
+  return s;
+}
+
 // f(first, std::integral_constant<int, W>) for pieces of [begin, end) of W numbers, on the host.
 template <class F> __attribute__((always_inline)) inline void in_chunks(int begin, int end, const F &f)
 {
@@ -89,7 +123,8 @@ template <class Kernel> TESSERA_ALONE void chunks_of_row(const Box3 &b, int j, i
   const Kernel own = kernel;
   in_chunks(b.lo[0], b.hi[0], [&](int i, auto width) { own.template nodes<decltype(width)::value>(i, j, k); });
 }
-// For kernels that read finer rows: kernel.nodes<W>(i, j, k) at nodes i + v where Kernel::whole_rows, else for_chunks().
+// For kernels that read finer rows: kernel.nodes<W>(i, j, k) at nodes i + v where Kernel::whole_rows, else
+// for_chunks().
 template <class Kernel> void for_chunks_along(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
 {
   const Rows rows = all_rows(b);
@@ -149,8 +184,8 @@ double sum_colour_on_host(const Exec &exec, const Layout3 &l, const Box3 &b, int
   if (b.empty()) return 0;
   return sum_rows(exec, all_rows(b), [&](int j, int k) {
     const ptrdiff_t o = l.row(j, k);
-    if ((colour + j + k) & 1) return sum_at_places<1>(o, j, k, half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), kernel);
-    return sum_at_places<0>(o, j, k, half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), kernel);
+    const int       odd = (colour + j + k) & 1, t0 = half_begin(b.lo[0], odd), t1 = half_begin(b.hi[0], odd);
+    return odd ? sum_at_places<1>(o, j, k, t0, t1, kernel) : sum_at_places<0>(o, j, k, t0, t1, kernel);
   });
 }
 

@@ -142,40 +142,6 @@ void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kern
   at_places<P>(o, j, k, t0, t1, kernel, result...);
 }
 
-// row(r, j, k) for the rows [first, last), on the host.
-template <class Row> __attribute__((noinline)) void run_rows(const Rows &rows, int first, int last, const Row &row)
-{
-  const Row own = row; // a private copy: its members stay in registers
-  const int end = rows.j0 + rows.dj * rows.nj;
-  int       j, k;
-  if (first >= last) return;
-  rows.get(first, j, k);
-  for (int r = first; r < last; ++r) {
-    own(r, j, k);
-    j += rows.dj;
-    if (j == end) j = rows.j0, k += rows.dk;
-  }
-}
-// The same for all rows, a piece for each thread.
-template <class Row> void for_rows(const Exec &exec, const Rows &rows, const Row &row)
-{
-  const ptrdiff_t n = rows.count(), pieces = exec.threads > 1 ? exec.threads : 1;
-  if (pieces == 1) return run_rows(rows, 0, (int)n, row);
-  for_range(exec, 0, (int)pieces,
-            [&](int t) { run_rows(rows, (int)(n * t / pieces), (int)(n * (t + 1) / pieces), row); });
-}
-// The sum of row(j, k), on the host: over the rows in their order, whatever the threads.
-template <class Row> double sum_rows(const Exec &exec, const Rows &rows, const Row &row)
-{
-  static thread_local std::vector<double> sums;
-  double                                  s = 0;
-  sums.resize((size_t)rows.count());
-  double *const to = sums.data();
-  for_rows(exec, rows, [&row, to](int r, int j, int k) { to[r] = row(j, k); });
-  for (double v : sums) s += v;
-  return s;
-}
-
 // kernel at every node of the box; nodes are independent. On the host row(j, k) does whole rows.
 template <class Kernel, class Row>
 void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, const Row &row)
@@ -184,10 +150,13 @@ void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &
   const Rows rows = all_rows(b);
   const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, rows.count()},
     odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, rows.count()};
-  if (!exec.on_device()) return for_rows(exec, rows, [&row](int, int j, int k) { row(j, k); });
-  if constexpr (device::built)
-    forall_parts_on_device(exec, part(even, OnHalf<Kernel, 0>{l, rows, kernel}),
-                           part(odd, OnHalf<Kernel, 1>{l, rows, kernel}));
+  const auto at_row = [&](int r) {
+    int j, k;
+    rows.get(r, j, k);
+    row(j, k);
+  };
+  forall_rows_or_parts(exec, 0, rows.count(), at_row, part(even, OnHalf<Kernel, 0>{l, rows, kernel}),
+                       part(odd, OnHalf<Kernel, 1>{l, rows, kernel}));
 }
 // The two halves of a row follow each other while it is in the cache.
 template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)

@@ -167,16 +167,16 @@ template <class T, int F, bool Finest> struct FindKinds {
   }
 };
 
-// Where the nodes of a chunk, and their neighbours, are alike in what FindKinds asks of them, on the host: vectors tell.
-template <class T> struct FindAlike {
+// The same on the host, chunk by chunk: vectors do the nodes of which there is little to say, the kernel the others.
+template <class T> struct FindInChunks {
   using Kinds = FindKinds<T, box::star_forward, true>;
   static_assert(tuning::loose_coupling >= Kinds::faint, "what is not loose is not faint");
   const Kinds  of;
   box::Layout3 layout;
   int          lo, hi; // of the own nodes
-  // The set of strong directions of all W nodes (2 (t + v) + P, j, k) at o + v, if that is all there is to say of them;
-  // else -1. They have neighbours on all sides.
-  template <int P, int W> int set_of(ptrdiff_t o) const
+  // sets[v]: the strong directions of node (2 (t + v) + P, j, k) at o + v, with neighbours on all sides, if that is all
+  // there is to say of it; else 8 or more. If all W nodes have the same set, that, else -1.
+  template <int P, int W> int find(ptrdiff_t o, int (&sets)[W]) const
   {
     const auto      &s = of.s;
     const ptrdiff_t  e = o + P * (ptrdiff_t)s.half;
@@ -196,7 +196,8 @@ template <class T> struct FindAlike {
         const T *const plane = s.a + (a + 1) * s.plane;
         const T        lower = plane[q[a][0] + v], upper = plane[e + v], after = s.a[q[a][1] + v],
                 largest = d > after ? d : after, below = fabs(lower), above = fabs(upper);
-        other |= !of.alive[q[a][0] + v] | !of.alive[q[a][1] + v] | !(above > (T)tuning::loose_coupling * largest) |
+        other |= !of.alive[q[a][0] + v] | !of.alive[q[a][1] + v] |
+                 !(above > (T)tuning::loose_coupling * largest) |
                  (below > (T)tuning::jump * above) | (above > (T)tuning::jump * below);
         const T u = lower < 0 ? -lower : 0, w = upper < 0 ? -upper : 0, least = 2 * (u < w ? u : w);
         bound[a]  = u + w;
@@ -204,7 +205,8 @@ template <class T> struct FindAlike {
       }
       other |= top < (T)1e-8 * d;
       for (int a = 0; a < 3; ++a) set |= (bound[a] >= (T)Kinds::strong * top) << a;
-      any |= set | (other ? 8 : 0);
+      sets[v] = set | (other ? 8 : 0);
+      any |= sets[v];
       all &= set;
     }
     return any == all ? all : -1;
@@ -219,9 +221,19 @@ template <class T> struct FindAlike {
     box::at_places<P>(o, j, k, begin, from, of, counts);
     box::in_chunks(from, to, [&](int t, auto width) {
       constexpr int W = decltype(width)::value;
-      const int     set = set_of<P, W>(o + t);
-      if (set >= 0) counts.fraction[set] += W;
-      else box::at_places<P>(o, j, k, t, t + W, of, counts);
+      int           sets[W];
+      const int     set = find<P, W>(o + t, sets);
+      int           exceptions = 0;
+      if (set >= 0) {
+        counts.fraction[set] += W;
+        return;
+      }
+      for (int v = 0; v < W; ++v) exceptions += sets[v] >= 8;
+      if (4 * exceptions > W) return box::at_places<P>(o, j, k, t, t + W, of, counts);
+      for (int v = 0; v < W; ++v) {
+        if (sets[v] < 8) ++counts.fraction[sets[v]];
+        else box::at_places<P>(o, j, k, t + v, t + v + 1, of, counts);
+      }
     });
     box::at_places<P>(o, j, k, to, end, of, counts);
   }
@@ -325,14 +337,14 @@ template <class T> void find_kinds(Level<T> &l, bool finest, Counts *result)
       const Kernel kernel{
         s, l.alive.data(), l.lines.along.data(), {l.n[0], l.n[1], l.n[2]}
       };
-      if constexpr (std::is_same_v<Kernel, typename FindAlike<T>::Kinds>)
+      if constexpr (std::is_same_v<Kernel, typename FindInChunks<T>::Kinds>)
         if (!kernel.along) {
-          const FindAlike<T> alike{kernel, l.layout, l.own.lo[0], l.own.hi[0]};
+          const FindInChunks<T> chunks{kernel, l.layout, l.own.lo[0], l.own.hi[0]};
           return box::join_nodes(
             l.exec, l.layout, l.own, kernel,
             [&](int j, int k, Counts *sums) {
-              alike.template half_row<0>(j, k, sums[0]);
-              alike.template half_row<1>(j, k, sums[1]);
+              chunks.template half_row<0>(j, k, sums[0]);
+              chunks.template half_row<1>(j, k, sums[1]);
             },
             result, false);
         }

@@ -199,7 +199,8 @@ template <class T, int F, int Pass> struct Weigh {
 };
 
 // The same on the host, where there is no odd periodic direction: half rows whose turn it is. Those of a star go by
-// chunks, of which vectors do the nodes that have all of their neighbours and need no exception; the kernel does others.
+// chunks, of which vectors do the nodes that have all of their neighbours and need no exception; the kernel does the
+// others.
 template <class T, int F, int Pass> struct WeighRows {
   using Kernel = Weigh<T, F, Pass>;
   const Kernel of;
@@ -259,8 +260,8 @@ template <class T, int F, int Pass> struct WeighRows {
     const double diagonal = ties + Kernel::positive(r.sum);
     box::unroll3<0, 4>([&](auto corner) {
       constexpr int y = decltype(corner)::value, m = y & 1, n = y >> 1;
-      const double  z = 0. + r.a[D][m] * (double)weight(n << G)[q[D][m]] + r.a[G][n] * (double)weight(m << D)[q[G][n]],
-                   v  = -z / diagonal;
+      const double  at_d = (double)weight(n << G)[q[D][m]], at_g = (double)weight(m << D)[q[G][n]],
+                    v = -(0. + r.a[D][m] * at_d + r.a[G][n] * at_g) / diagonal;
       total += v;
       weight(m << D | n << G)[e] = Kernel::cut(v);
     });
@@ -284,13 +285,13 @@ template <class T, int F, int Pass> struct WeighRows {
     });
     return good & enough(r, total);
   }
-  // B: the directions that the nodes are between coarse ones in. False where there are exceptions.
-  template <int P, int B, int W> bool at(ptrdiff_t o) const
+  // B: the directions that the nodes are between coarse ones in. stands[v]: node v is no exception. How many are?
+  template <int P, int B, int W> int at(ptrdiff_t o, int (&stands)[W]) const
   {
     constexpr int   D = B & 1 ? 0 : B & 2 ? 1 : 2, G = B & 4 ? 2 : 1;
     const ptrdiff_t e = o + P * (ptrdiff_t)of.s.half;
-    int             good = 1;
-#pragma omp simd reduction(& : good)
+    int             exceptions = 0;
+#pragma omp simd reduction(+ : exceptions)
     for (int v = 0; v < W; ++v) {
       const ptrdiff_t q[3][2] = {
         {o + box::beside<P, -1>(of.s.half) + v, o + box::beside<P, 1>(of.s.half) + v},
@@ -298,12 +299,14 @@ template <class T, int F, int Pass> struct WeighRows {
         {e - of.s.sk + v,                       e + of.s.sk + v                     }
       };
       Row r;
-      good &= read(q, e + v, r);
+      int good = read(q, e + v, r);
       if constexpr (Pass == 1) good &= edge<D>(r, e + v);
       else if constexpr (Pass == 2) good &= face<D, G>(r, q, e + v);
       else good &= centre(r, q, e + v);
+      stands[v] = good;
+      exceptions += !good;
     }
-    return good;
+    return exceptions;
   }
   template <int P, int B> void half_row(int j, int k) const
   {
@@ -319,7 +322,11 @@ template <class T, int F, int Pass> struct WeighRows {
       box::at_places<P>(o, j, k, begin, from, of);
       box::in_chunks(from, to, [&](int t, auto width) {
         constexpr int W = decltype(width)::value;
-        if (!at<P, B, W>(o + t)) box::at_places<P>(o, j, k, t, t + W, of);
+        int           stands[W];
+        const int     exceptions = at<P, B, W>(o + t, stands);
+        if (4 * exceptions > W) return box::at_places<P>(o, j, k, t, t + W, of);
+        for (int v = 0; exceptions && v < W; ++v)
+          if (!stands[v]) box::at_places<P>(o, j, k, t + v, t + v + 1, of);
       });
       box::at_places<P>(o, j, k, to, end, of);
     }
