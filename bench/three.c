@@ -211,9 +211,9 @@ static PetscReal Cell(const Problem *p, PetscInt i, PetscInt j, PetscInt k)
 /* The coupling of node q, counted from -1, with the next one along d. */
 static PetscReal Edge(const Problem *p, int d, const PetscInt q[3])
 {
-  const PetscReal at[3] = {(q[0] + 1 + 0.5 * (d == 0)) * p->h, (q[1] + 1 + 0.5 * (d == 1)) * p->h, (q[2] + 1 + 0.5 * (d == 2)) * p->h};
-  PetscReal       v = p->along[d];
+  PetscReal at[3], v = p->along[d];
 
+  for (int e = 0; e < 3; e++) at[e] = ((p->kind == PERIODIC && q[e] < 0 ? q[e] + p->n[e] : q[e]) + 1 + 0.5 * (d == e)) * p->h;
   if (p->tide > 0) v *= 1 + p->tide * PetscCosReal(6 * at[0]) * PetscCosReal(5 * at[1] + at[2]);
   switch (p->kind) {
   case STRETCHED_Z:

@@ -9,61 +9,101 @@
 
 namespace tessera::box {
 
-// kernel.at<P, W>(t, o, j, k) at nodes (2 (t + v) + P, j, k), v < W, whose places are o + P * half + v. PLANES > 0:
-// the kernel makes so many numbers at a node and takes the first of those to make and their end as well: all on the
-// host, one a thread on a device.
-template <int PLANES, class Kernel> struct OnChunks {
+// row(r, j, k) for the rows [first, last), on the host.
+template <class Row> __attribute__((noinline)) void run_rows(const Rows &rows, int first, int last, const Row &row)
+{
+  const Row own = row; // a private copy: its members stay in registers
+  const int end = rows.j0 + rows.dj * rows.nj;
+  int       j, k;
+  if (first >= last) return;
+  rows.get(first, j, k);
+  for (int r = first; r < last; ++r) {
+    own(r, j, k);
+    j += rows.dj;
+    if (j == end) j = rows.j0, k += rows.dk;
+  }
+}
+// The same for all rows, a piece for each thread.
+template <class Row> void for_rows(const Exec &exec, const Rows &rows, const Row &row)
+{
+  const ptrdiff_t n = rows.count(), pieces = exec.threads > 1 ? exec.threads : 1;
+  if (pieces == 1) return run_rows(rows, 0, (int)n, row);
+  for_range(exec, 0, (int)pieces,
+            [&](int t) { run_rows(rows, (int)(n * t / pieces), (int)(n * (t + 1) / pieces), row); });
+}
+// The sum of row(j, k), on the host: over the rows in their order, whatever the threads.
+template <class Row> double sum_rows(const Exec &exec, const Rows &rows, const Row &row)
+{
+  static thread_local std::vector<double> sums;
+  double                                  s = 0;
+  sums.resize((size_t)rows.count());
+  double *const to = sums.data();
+  for_rows(exec, rows, [&row, to](int r, int j, int k) { to[r] = row(j, k); });
+  for (double v : sums) s += v;
+  return s;
+}
+
+// f(first, std::integral_constant<int, W>) for pieces of [begin, end) of W numbers, on the host.
+template <class F> __attribute__((always_inline)) inline void in_chunks(int begin, int end, const F &f)
+{
+  int t = begin;
+  for (; end - t >= chunk; t += chunk) f(t, std::integral_constant<int, chunk>());
+  for (; end - t >= 4; t += 4) f(t, std::integral_constant<int, 4>());
+  for (; t < end; ++t) f(t, std::integral_constant<int, 1>());
+}
+// The chunks of a half row, on the host.
+template <int P, class Kernel>
+TESSERA_ALONE void chunks_of_half_row(const Layout3 &l, const Box3 &b, int j, int k, const Kernel &kernel)
+{
+  const Kernel    own = kernel; // a private copy: its members stay in registers
+  const ptrdiff_t o   = l.row(j, k);
+  in_chunks(half_begin(b.lo[0], P), half_begin(b.hi[0], P),
+            [&](int t, auto width) { own.template at<P, decltype(width)::value>(t, o + t, j, k); });
+}
+
+// A thread for each node of both half rows, or of one of them.
+template <class Kernel> struct OnChunks {
   Layout3 layout;
   Rows    rows;
-  int     first[2], end[2], width, even; // of half rows; chunks of the even half
+  int     first[2], end[2]; // of half rows
   Kernel  kernel;
-  int     apart;  // threads of a node
   int     colour; // (i + j + k) % 2 of the nodes; -1: all
-  template <int P, int W> HD void at(int t, int j, int k, int plane) const
+  template <int P> HD void run(int t, int j, int k) const
   {
-    const ptrdiff_t o = layout.row(j, k) + t;
-    if constexpr (PLANES == 0) kernel.template at<P, W>(t, o, j, k);
-    else kernel.template at<P, W>(t, o, j, k, plane, apart > 1 ? plane + 1 : PLANES);
-  }
-  template <int P> HD void run(int c, int j, int k, int plane) const
-  {
-    int t = first[P] + c * width;
-#ifndef __CUDA_ARCH__
-    if (width > 1 && end[P] - t >= width) return at<P, chunk>(t, j, k, plane);
-    const int last = end[P] - t < width ? end[P] : t + width;
-    for (; t + 4 <= last; t += 4) at<P, 4>(t, j, k, plane);
-    for (; t < last; ++t) at<P, 1>(t, j, k, plane);
-#else
-    at<P, 1>(t, j, k, plane);
-#endif
+    if (t < end[P]) kernel.template at<P, 1>(t, layout.row(j, k) + t, j, k);
   }
   HD void operator()(int c, int r) const
   {
     int       j, k;
-    const int row = PLANES ? r / apart : r, plane = PLANES ? r % apart : 0;
-    rows.get(row, j, k);
-    const int p = colour < 0 ? c >= even : (colour + j + k) & 1;
+    rows.get(r, j, k);
+    const int even = end[0] - first[0], p = colour < 0 ? c >= even : (colour + j + k) & 1;
     if (colour < 0) c -= p * even;
-    else if (first[p] + c * width >= end[p]) return;
-    if (p) run<1>(c, j, k, plane);
-    else run<0>(c, j, k, plane);
+    if (p) run<1>(first[1] + c, j, k);
+    else run<0>(first[0] + c, j, k);
   }
 };
-template <int PLANES = 0, class Kernel>
+// kernel.at<P, W>(t, o, j, k) at nodes (2 (t + v) + P, j, k), v < W, whose places are o + P * half + v.
+template <class Kernel>
 void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, int colour = -1)
 {
   if (b.empty()) return;
-  const int                width = chunk_of(exec);
-  OnChunks<PLANES, Kernel> on{l, all_rows(b), {}, {}, width, 0, kernel, PLANES && width == 1 ? PLANES : 1, colour};
-  int                      count[2];
-  for (int p = 0; p < 2; ++p) {
-    on.first[p] = half_begin(b.lo[0], p);
-    on.end[p]   = half_begin(b.hi[0], p);
-    count[p]    = (on.end[p] - on.first[p] + on.width - 1) / on.width;
-  }
-  on.even = count[0];
-  const int all = colour < 0 ? count[0] + count[1] : count[0] > count[1] ? count[0] : count[1];
-  forall(exec, {0, all, 0, on.apart * on.rows.count()}, on);
+  const Rows rows = all_rows(b);
+  if (chunk_of(exec) > 1)
+    return for_rows(exec, rows, [&](int, int j, int k) {
+      const int p = colour < 0 ? -1 : (colour + j + k) & 1;
+      if (p != 1) chunks_of_half_row<0>(l, b, j, k, kernel);
+      if (p != 0) chunks_of_half_row<1>(l, b, j, k, kernel);
+    });
+  const OnChunks<Kernel> on{
+    l,
+    rows,
+    {half_begin(b.lo[0], 0), half_begin(b.lo[0], 1)},
+    {half_begin(b.hi[0], 0), half_begin(b.hi[0], 1)},
+    kernel,
+    colour
+  };
+  const int even = on.end[0] - on.first[0], odd = on.end[1] - on.first[1];
+  forall_on_device(exec, {0, colour < 0 ? even + odd : even > odd ? even : odd, 0, rows.count()}, on);
 }
 
 // kernel.nodes<1>(i, j, k), neighbouring threads at neighbouring nodes.
@@ -77,12 +117,22 @@ template <class Kernel> struct OnNodes {
     kernel.template nodes<1>(i, j, k);
   }
 };
-// for_chunks(), for kernels that read every node or every other one of finer rows.
+// The chunks of a row, of nodes beside each other, on the host.
+template <class Kernel> TESSERA_ALONE void chunks_of_row(const Box3 &b, int j, int k, const Kernel &kernel)
+{
+  const Kernel own = kernel;
+  in_chunks(b.lo[0], b.hi[0], [&](int i, auto width) { own.template nodes<decltype(width)::value>(i, j, k); });
+}
+// For kernels that read finer rows: kernel.nodes<W>(i, j, k) at nodes i + v where Kernel::whole_rows, else
+// for_chunks().
 template <class Kernel> void for_chunks_along(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
 {
-  if (chunk_of(exec) > 1) return for_chunks(exec, l, b, kernel);
   const Rows rows = all_rows(b);
-  if (!b.empty()) forall_on_device(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
+  if (b.empty()) return;
+  if (chunk_of(exec) == 1)
+    return forall_on_device(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
+  if constexpr (Kernel::whole_rows) for_rows(exec, rows, [&](int, int j, int k) { chunks_of_row(b, j, k, kernel); });
+  else for_chunks(exec, l, b, kernel);
 }
 
 // The sum of kernel.at<P>(t, o, j, k) at the places [t0, t1) of a half row, on the host.
@@ -119,23 +169,25 @@ template <class Kernel, bool SUMS> struct OnColour {
     return run<0>(t, j, k);
   }
 };
-// The same on the host: a half row of the colour is a loop without a test.
-template <class Kernel, bool SUMS> struct OnColourRows {
-  OnColour<Kernel, SUMS> on;
-  template <int P> typename OnColour<Kernel, SUMS>::Result run(int j, int k) const
-  {
-    const int t0 = half_begin(on.lo, P), t1 = half_begin(on.hi, P);
-    if constexpr (SUMS) return sum_at_places<P>(on.layout.row(j, k), j, k, t0, t1, on.kernel);
-    else half_row<P>(on.layout, j, k, t0, t1, on.kernel);
-  }
-  typename OnColour<Kernel, SUMS>::Result operator()(int, int r) const
-  {
-    int j, k;
-    on.rows.get(r, j, k);
-    if ((on.colour + j + k) & 1) return run<1>(j, k);
-    return run<0>(j, k);
-  }
-};
+// The nodes of a colour on the host, where a half row of them is a loop without a test; and the sum over them.
+template <class Kernel>
+void for_colour_on_host(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+{
+  for_rows(exec, all_rows(b), [&](int, int j, int k) {
+    if ((colour + j + k) & 1) half_row<1>(l, j, k, half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), kernel);
+    else half_row<0>(l, j, k, half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), kernel);
+  });
+}
+template <class Kernel>
+double sum_colour_on_host(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+{
+  if (b.empty()) return 0;
+  return sum_rows(exec, all_rows(b), [&](int j, int k) {
+    const ptrdiff_t o = l.row(j, k);
+    const int       odd = (colour + j + k) & 1, t0 = half_begin(b.lo[0], odd), t1 = half_begin(b.hi[0], odd);
+    return odd ? sum_at_places<1>(o, j, k, t0, t1, kernel) : sum_at_places<0>(o, j, k, t0, t1, kernel);
+  });
+}
 
 // Nodes that a thread of a device takes at once, in 16 bytes: Kernel::width, if it says so. Then
 // kernel.wide<P>(t, o, j, k, from, to) is its work for so many nodes (2 (t + v) + P, j, k), v < width, where o is a
@@ -211,8 +263,8 @@ template <class Kernel>
 void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
 {
   if (b.empty()) return;
+  if (chunk_of(exec) > 1) return for_colour_on_host(exec, l, b, colour, kernel);
   const OnColour<Kernel, false> on{l, all_rows(b), colour, b.lo[0], b.hi[0], kernel};
-  if (chunk_of(exec) > 1) return forall_on_host(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel, false>{on});
   if constexpr (device::built && WidthOf<Kernel>::value > 1)
     if (is_wide(b)) {
       const OnWide<Kernel, false> wide(l, b, colour, kernel);
@@ -230,33 +282,38 @@ template <class Kernel> void for_nodes_wide(const Exec &exec, const Layout3 &l, 
     }
   for_nodes(exec, l, b, kernel);
 }
-// f(the part of the host, that of a device), of the sum over the nodes of a colour.
+// f(box, kernel) of the sum over the nodes of a colour, for a device.
 template <class Kernel, class F> auto with_colour(const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel,
                                                   const F &f)
 {
   const Rows rows = all_rows(b);
   const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
-  const OnColour<Kernel, true> on{l, rows, colour, b.lo[0], b.hi[0], kernel};
-  const auto here = part(Box{0, b.empty() ? 0 : 1, 0, box.y1}, OnColourRows<Kernel, true>{on});
-  if constexpr (device::built && WidthOf<Kernel>::value > 1)
+  if constexpr (WidthOf<Kernel>::value > 1)
     if (is_wide(b)) {
       const OnWide<Kernel, true> wide(l, b, colour, kernel);
-      return f(here, part(wide.items(), wide));
+      return f(wide.items(), wide);
     }
-  return f(here, part(box, on));
+  return f(box, OnColour<Kernel, true>{l, rows, colour, b.lo[0], b.hi[0], kernel});
 }
 template <class Kernel>
 double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
 {
-  return with_colour(l, b, colour, kernel,
-                     [&](const auto &here, const auto &there) { return forall_sum(exec, here, there); });
+  if constexpr (device::built)
+    if (chunk_of(exec) == 1)
+      return with_colour(l, b, colour, kernel,
+                         [&](const Box &box, const auto &there) { return forall_sum(exec, box, there); });
+  return sum_colour_on_host(exec, l, b, colour, kernel);
 }
 // The sum stays where the kernel runs.
 template <class Kernel>
 void sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel, double *sum)
 {
-  with_colour(l, b, colour, kernel,
-              [&](const auto &here, const auto &there) { forall_sum(exec, here, there, sum, false); });
+  if constexpr (device::built)
+    if (chunk_of(exec) == 1)
+      return with_colour(l, b, colour, kernel, [&](const Box &box, const auto &there) {
+        forall_sum_on_device(exec, box, there, sum, false);
+      });
+  *sum = sum_colour_on_host(exec, l, b, colour, kernel);
 }
 
 } // namespace tessera::box

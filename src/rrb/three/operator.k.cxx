@@ -167,6 +167,78 @@ template <class T, int F, bool Finest> struct FindKinds {
   }
 };
 
+// The same on the host, chunk by chunk: vectors do the nodes of which there is little to say, the kernel the others.
+template <class T> struct FindInChunks {
+  using Kinds = FindKinds<T, box::star_forward, true>;
+  static_assert(tuning::loose_coupling >= Kinds::faint, "what is not loose is not faint");
+  const Kinds  of;
+  box::Layout3 layout;
+  int          lo, hi; // of the own nodes
+  // sets[v]: the strong directions of node (2 (t + v) + P, j, k) at o + v, with neighbours on all sides, if that is all
+  // there is to say of it; else 8 or more. If all W nodes have the same set, that, else -1.
+  template <int P, int W> int find(ptrdiff_t o, int (&sets)[W]) const
+  {
+    const auto      &s = of.s;
+    const ptrdiff_t  e = o + P * (ptrdiff_t)s.half;
+    const T *const   diagonal = s.a + e;
+    const ptrdiff_t  q[3][2] = {
+      {o + box::beside<P, -1>(s.half), o + box::beside<P, 1>(s.half)},
+      {e - s.sj,                       e + s.sj                     },
+      {e - s.sk,                       e + s.sk                     }
+    };
+    int              any = 0, all = 7;
+#pragma omp simd reduction(| : any) reduction(& : all)
+    for (int v = 0; v < W; ++v) {
+      const T d = diagonal[v];
+      T       bound[3], top = 0;
+      int     other = !of.alive[e + v] | !(d > 0), set = 0;
+      for (int a = 0; a < 3; ++a) {
+        const T *const plane = s.a + (a + 1) * s.plane;
+        const T        lower = plane[q[a][0] + v], upper = plane[e + v], after = s.a[q[a][1] + v],
+                largest = d > after ? d : after, below = fabs(lower), above = fabs(upper);
+        other |= !of.alive[q[a][0] + v] | !of.alive[q[a][1] + v] |
+                 !(above > (T)tuning::loose_coupling * largest) |
+                 (below > (T)tuning::jump * above) | (above > (T)tuning::jump * below);
+        const T u = lower < 0 ? -lower : 0, w = upper < 0 ? -upper : 0, least = 2 * (u < w ? u : w);
+        bound[a]  = u + w;
+        top       = top > least ? top : least;
+      }
+      other |= top < (T)1e-8 * d;
+      for (int a = 0; a < 3; ++a) set |= (bound[a] >= (T)Kinds::strong * top) << a;
+      sets[v] = set | (other ? 8 : 0);
+      any |= sets[v];
+      all &= set;
+    }
+    return any == all ? all : -1;
+  }
+  template <int P> void half_row(int j, int k, Counts &counts) const
+  {
+    const ptrdiff_t o = layout.row(j, k);
+    const bool      inside = j > 0 && j + 1 < of.n[1] && k > 0 && k + 1 < of.n[2];
+    const int begin = half_begin(lo, P), end = half_begin(hi, P), from = half_begin(lo > 1 ? lo : 1, P),
+              to = half_begin(hi < of.n[0] - 1 ? hi : of.n[0] - 1, P);
+    if (!inside || from >= to) return box::at_places<P>(o, j, k, begin, end, of, counts);
+    box::at_places<P>(o, j, k, begin, from, of, counts);
+    box::in_chunks(from, to, [&](int t, auto width) {
+      constexpr int W = decltype(width)::value;
+      int           sets[W];
+      const int     set = find<P, W>(o + t, sets);
+      int           exceptions = 0;
+      if (set >= 0) {
+        counts.fraction[set] += W;
+        return;
+      }
+      for (int v = 0; v < W; ++v) exceptions += sets[v] >= 8;
+      if (4 * exceptions > W) return box::at_places<P>(o, j, k, t, t + W, of, counts);
+      for (int v = 0; v < W; ++v) {
+        if (sets[v] < 8) ++counts.fraction[sets[v]];
+        else box::at_places<P>(o, j, k, t + v, t + v + 1, of, counts);
+      }
+    });
+    box::at_places<P>(o, j, k, to, end, of, counts);
+  }
+};
+
 // The couplings along d, which are with the node's own line, are added to those across it; then they are zero.
 template <class T, int F> struct Fold {
   box::Symmetric3<T, F> s;
@@ -261,11 +333,22 @@ template <class T> void find_kinds(Level<T> &l, bool finest, Counts *result)
 {
   with_operator(l, [&](auto s) {
     const auto run = [&](auto first) {
-      box::join_nodes(l.exec, l.layout, l.own,
-                      FindKinds<T, decltype(s)::kept, decltype(first)::value>{
-                        s, l.alive.data(), l.lines.along.data(), {l.n[0], l.n[1], l.n[2]}
-      },
-                      result);
+      using Kernel = FindKinds<T, decltype(s)::kept, decltype(first)::value>;
+      const Kernel kernel{
+        s, l.alive.data(), l.lines.along.data(), {l.n[0], l.n[1], l.n[2]}
+      };
+      if constexpr (std::is_same_v<Kernel, typename FindInChunks<T>::Kinds>)
+        if (!kernel.along) {
+          const FindInChunks<T> chunks{kernel, l.layout, l.own.lo[0], l.own.hi[0]};
+          return box::join_nodes(
+            l.exec, l.layout, l.own, kernel,
+            [&](int j, int k, Counts *sums) {
+              chunks.template half_row<0>(j, k, sums[0]);
+              chunks.template half_row<1>(j, k, sums[1]);
+            },
+            result, false);
+        }
+      box::join_nodes(l.exec, l.layout, l.own, kernel, result);
     };
     if (finest) run(std::true_type());
     else if constexpr (decltype(s)::kept == box::box_forward) run(std::false_type());

@@ -16,8 +16,10 @@ template <class T> struct Restriction {
   bool         black; // r is zero at the other nodes
 };
 template <class T, int SX, int SY, int SZ> struct Restrict {
-  Restriction<T> of;
-  // The sums of W coarse nodes from node I on, every other one. COLOUR: of the offsets that count, or -1
+  // Of W coarse nodes those beside each other where fine nodes of one parity belong to them, else every other one.
+  static constexpr bool whole_rows = SX == 2;
+  Restriction<T>        of;
+  // The sums of W coarse nodes from node I on. COLOUR: of the offsets that count, or -1
   template <int COLOUR, int W> HD void sum(int I, int J, int K, T (&sums)[W]) const
   {
     constexpr int nx = 2 * SX - 1, ny = 2 * SY - 1, nz = 2 * SZ - 1;
@@ -31,7 +33,7 @@ template <class T, int SX, int SY, int SZ> struct Restrict {
                             (SX == 2 ? ((1 + x) & 1) * half + I + ((1 + x) >> 1) : (I & 1) * half + (I >> 1));
         const T *const  at = of.w + ((x < 0) | (y < 0) << 1 | (z < 0) << 2) * of.plane + q, *const d = of.r + q;
 #pragma omp simd
-        for (int v = 0; v < W; ++v) sums[v] += at[SX * v] * d[SX * v];
+        for (int v = 0; v < W; ++v) sums[v] += at[v] * d[v];
       }
     });
   }
@@ -45,7 +47,16 @@ template <class T, int SX, int SY, int SZ> struct Restrict {
     if (!of.black) sum<-1>(I, J, K, sums);
     else if (((SX == 2 ? 1 : I) + J + K) & 1) sum<1>(I, J, K, sums);
     else sum<0>(I, J, K, sums);
-    const ptrdiff_t o = of.coarse.at(I, j, k);
+    if constexpr (whole_rows && W > 1) {
+      T halves[2][W / 2];
+#pragma omp simd
+      for (int v = 0; v < W / 2; ++v) halves[0][v] = sums[2 * v], halves[1][v] = sums[2 * v + 1];
+      keep<W / 2>(of.coarse.at(I, j, k), halves[0]);
+      keep<W / 2>(of.coarse.at(I + 1, j, k), halves[1]);
+    } else keep<W>(of.coarse.at(I, j, k), sums);
+  }
+  template <int W> HD void keep(ptrdiff_t o, const T *sums) const
+  {
 #pragma omp simd
     for (int v = 0; v < W; ++v) of.b[o + v] = sums[v];
     if (of.first)
@@ -80,12 +91,13 @@ template <class T, int STRIDE> struct Prolong {
 #pragma omp simd
         for (int v = 0; v < W; ++v) sum[v] += weight[v] * row[P * (ptrdiff_t)of.coarse.half + t + v];
       else { // nodes 2 I + 1 have one parent along x, nodes 2 I have I - 1 and I
-        T at[W + 1];
+        T              at[W + 1];
+        const T *const first  = row + ((t + 1) & 1) * (ptrdiff_t)of.coarse.half + floor_half(t - 1),
+                *const second = row + (t & 1) * (ptrdiff_t)of.coarse.half + floor_half(t);
+        if (!P) at[0] = first[0];
 #pragma omp simd
-        for (int v = P; v <= W; ++v) {
-          const int I = t + v - 1;
-          at[v] = row[(I & 1) * (ptrdiff_t)of.coarse.half + floor_half(I)];
-        }
+        for (int v = 0; v < W / 2; ++v) at[2 * v + 1] = second[v], at[2 * v + 2] = first[v + 1];
+        if (W == 1) at[1] = second[0];
         if (P)
 #pragma omp simd
           for (int v = 0; v < W; ++v) sum[v] += weight[v] * at[v + 1];

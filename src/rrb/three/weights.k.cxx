@@ -2,8 +2,8 @@
 // directions summed up, says of them; one between four what the collapsed row of their plane says, with the weights of
 // the nodes on the edges; one between eight its row itself, with the weights of all these. Three passes, coarse nodes
 // with the first one. Loops over couplings are unrolled: rows stay in a device's registers.
+#include "box/chunks.hpp"
 #include "box/cube.hpp"
-#include "box/level.hpp"
 #include "box/tuning.hpp"
 #include "rrb/three/hierarchy.hpp"
 
@@ -198,6 +198,153 @@ template <class T, int F, int Pass> struct Weigh {
   }
 };
 
+// The same on the host, where there is no odd periodic direction: half rows whose turn it is. Those of a star go by
+// chunks, of which vectors do the nodes that have all of their neighbours and need no exception; the kernel does the
+// others.
+template <class T, int F, int Pass> struct WeighRows {
+  using Kernel = Weigh<T, F, Pass>;
+  const Kernel of;
+  box::Layout3 layout;
+  int          lo, hi; // of the own nodes
+  // Couplings by direction and side, as the kernel adds them up.
+  struct Row {
+    double        a[3][2], diagonal, sum;
+    static double add(double ties, double &size, double v)
+    {
+      size += fabs(v);
+      return ties - v;
+    }
+    // What ties the node along D and G, or along all directions; is it more than what cancels?
+    template <int D, int G> bool tie(double &ties) const
+    {
+      double size = 0;
+      ties = 0;
+      if (Pass == 3) ties = add(ties, size, a[2][0]);
+      ties = add(add(ties, size, a[G][0]), size, a[D][0]);
+      ties = add(add(ties, size, a[D][1]), size, a[G][1]);
+      if (Pass == 3) ties = add(ties, size, a[2][1]);
+      return ties >= cancelled * size;
+    }
+  };
+  using Places = const ptrdiff_t[3][2]; // of the neighbours
+  __attribute__((always_inline)) bool read(Places &q, ptrdiff_t e, Row &r) const
+  {
+    int all = of.alive[e];
+    for (int d = 0; d < 3; ++d) {
+      const T *const plane = of.s.a + (d + 1) * of.s.plane;
+      r.a[d][0] = plane[q[d][0]], r.a[d][1] = plane[e];
+      all &= of.alive[q[d][0]] & of.alive[q[d][1]];
+    }
+    r.diagonal = of.s.a[e];
+    r.sum      = r.a[2][0] + r.a[1][0] + r.a[0][0] + r.diagonal + r.a[0][1] + r.a[1][1] + r.a[2][1];
+    return all;
+  }
+  T     *weight(int corner) const { return of.w + corner * of.s.plane; }
+  // Do the weights, which are by the formulas, stand? Else the node is an exception.
+  bool enough(const Row &r, double total) const
+  {
+    return !(r.sum < tuning::tied_sideways * r.diagonal) | (total > some);
+  }
+  template <int D> __attribute__((always_inline)) bool edge(const Row &r, ptrdiff_t e) const
+  {
+    const double below = Kernel::positive(-r.a[D][0]), above = Kernel::positive(-r.a[D][1]), both = below + above,
+                 all = r.sum < 0 ? both : both + r.sum;
+    weight(0)[e]      = Kernel::cut(below / all);
+    weight(1 << D)[e] = Kernel::cut(above / all);
+    return both > sideways * r.diagonal;
+  }
+  template <int D, int G> __attribute__((always_inline)) bool face(const Row &r, Places &q, ptrdiff_t e) const
+  {
+    double     ties, total = 0;
+    const bool good = r.template tie<D, G>(ties), tied = (ties > 1e-8 * r.diagonal) & (ties > some * r.sum);
+    const double diagonal = ties + Kernel::positive(r.sum);
+    box::unroll3<0, 4>([&](auto corner) {
+      constexpr int y = decltype(corner)::value, m = y & 1, n = y >> 1;
+      const double  at_d = (double)weight(n << G)[q[D][m]], at_g = (double)weight(m << D)[q[G][n]],
+                    v = -(0. + r.a[D][m] * at_d + r.a[G][n] * at_g) / diagonal;
+      total += v;
+      weight(m << D | n << G)[e] = Kernel::cut(v);
+    });
+    return good & tied & enough(r, total);
+  }
+  __attribute__((always_inline)) bool centre(const Row &r, Places &q, ptrdiff_t e) const
+  {
+    double     ties, total = 0;
+    const bool good = r.template tie<0, 1>(ties);
+    const double diagonal = ties + Kernel::positive(r.sum);
+    box::unroll3<0, 8>([&](auto corner) {
+      constexpr int y = decltype(corner)::value;
+      double        u = 0;
+      box::unroll3<0, 3>([&](auto direction) {
+        constexpr int d = decltype(direction)::value, side = y >> d & 1;
+        u += r.a[d][side] * (double)weight(y & ~(1 << d))[q[d][side]];
+      });
+      const double v = -u / diagonal;
+      total += v;
+      weight(y)[e] = Kernel::cut(v);
+    });
+    return good & enough(r, total);
+  }
+  // B: the directions that the nodes are between coarse ones in. stands[v]: node v is no exception. How many are?
+  template <int P, int B, int W> int at(ptrdiff_t o, int (&stands)[W]) const
+  {
+    constexpr int   D = B & 1 ? 0 : B & 2 ? 1 : 2, G = B & 4 ? 2 : 1;
+    const ptrdiff_t e = o + P * (ptrdiff_t)of.s.half;
+    int             exceptions = 0;
+#pragma omp simd reduction(+ : exceptions)
+    for (int v = 0; v < W; ++v) {
+      const ptrdiff_t q[3][2] = {
+        {o + box::beside<P, -1>(of.s.half) + v, o + box::beside<P, 1>(of.s.half) + v},
+        {e - of.s.sj + v,                       e + of.s.sj + v                     },
+        {e - of.s.sk + v,                       e + of.s.sk + v                     }
+      };
+      Row r;
+      int good = read(q, e + v, r);
+      if constexpr (Pass == 1) good &= edge<D>(r, e + v);
+      else if constexpr (Pass == 2) good &= face<D, G>(r, q, e + v);
+      else good &= centre(r, q, e + v);
+      stands[v] = good;
+      exceptions += !good;
+    }
+    return exceptions;
+  }
+  template <int P, int B> void half_row(int j, int k) const
+  {
+    const ptrdiff_t o = layout.row(j, k);
+    const int       node[3] = {0, j, k}, begin = half_begin(lo, P), end = half_begin(hi, P);
+    bool            all = F == box::star_forward;
+    int             from = begin, to = end; // the nodes between coarse ones
+    for (int d = 1; d < 3; ++d)
+      if (B >> d & 1) all = all && of.has(node, d, -1) && of.has(node, d, 1);
+    if ((B & 1) && !of.periodic[0]) from = from > 1 ? from : 1, to = to < of.coarse[0] ? to : of.coarse[0];
+    if (!all || from >= to) return box::at_places<P>(o, j, k, begin, end, of);
+    if constexpr (F == box::star_forward) {
+      box::at_places<P>(o, j, k, begin, from, of);
+      box::in_chunks(from, to, [&](int t, auto width) {
+        constexpr int W = decltype(width)::value;
+        int           stands[W];
+        const int     exceptions = at<P, B, W>(o + t, stands);
+        if (4 * exceptions > W) return box::at_places<P>(o, j, k, t, t + W, of);
+        for (int v = 0; exceptions && v < W; ++v)
+          if (!stands[v]) box::at_places<P>(o, j, k, t + v, t + v + 1, of);
+      });
+      box::at_places<P>(o, j, k, to, end, of);
+    }
+  }
+  template <int P> void half_row(int j, int k) const
+  {
+    const int along = P == 0 && of.step[0] == 2, y = of.step[1] == 2 && !(j & 1), z = of.step[2] == 2 && !(k & 1),
+              between = along | y << 1 | z << 2;
+    if (!between && Pass == 1)
+      return box::at_places<P>(layout.row(j, k), j, k, half_begin(lo, P), half_begin(hi, P), of);
+    box::unroll3<1, 8>([&](auto set) {
+      constexpr int B = decltype(set)::value;
+      if constexpr ((B & 1) + (B >> 1 & 1) + (B >> 2) == Pass && !(P && (B & 1)))
+        if (between == B) half_row<P, B>(j, k);
+    });
+  }
+};
+
 // In an odd periodic direction index n - 1 is that of a coarse node and n + 1 that of a node behind the next one: what
 // they take from their coarse neighbour they take from the one behind them. Index -1 stays as it is, it is odd.
 template <class T> struct Shift {
@@ -224,15 +371,21 @@ template <class T> void interpolate(Level<T> &l, const Grid3 &coarse)
   const int passes = (l.step[0] == 2) + (l.step[1] == 2) + (l.step[2] == 2);
   const auto pass = [&](auto number) {
     with_operator(l, [&](auto s) {
-      box::for_nodes(l.exec, l.layout, l.own,
-                     Weigh<T, decltype(s)::kept, decltype(number)::value>{
-                       s,
-                       l.alive.data(),
-                       l.weights.data(),
-                       {l.step[0],     l.step[1],     l.step[2]    },
-                       {coarse.n[0],   coarse.n[1],   coarse.n[2]  },
-                       {l.periodic[0], l.periodic[1], l.periodic[2]},
-                       {l.odd(0) ? l.n[0] - 1 : -1, l.odd(1) ? l.n[1] - 1 : -1, l.odd(2) ? l.n[2] - 1 : -1}
+      constexpr int F = decltype(s)::kept, Pass = decltype(number)::value;
+      const Weigh<T, F, Pass> kernel{
+        s,
+        l.alive.data(),
+        l.weights.data(),
+        {l.step[0],     l.step[1],     l.step[2]    },
+        {coarse.n[0],   coarse.n[1],   coarse.n[2]  },
+        {l.periodic[0], l.periodic[1], l.periodic[2]},
+        {l.odd(0) ? l.n[0] - 1 : -1, l.odd(1) ? l.n[1] - 1 : -1, l.odd(2) ? l.n[2] - 1 : -1}
+      };
+      if (l.odd(0) || l.odd(1) || l.odd(2)) return box::for_nodes(l.exec, l.layout, l.own, kernel);
+      const WeighRows<T, F, Pass> rows{kernel, l.layout, l.own.lo[0], l.own.hi[0]};
+      box::for_nodes(l.exec, l.layout, l.own, kernel, [&](int j, int k) {
+        rows.template half_row<0>(j, k);
+        rows.template half_row<1>(j, k);
       });
     });
     l.halo.exchange(planes.data(), 8);
