@@ -251,6 +251,14 @@ def lognormal(mid, rng, sigma=2.0, length=0.08):
     return np.exp(sigma * np.sqrt(2 / 200) * sum(np.cos(mid @ w + p) for w, p in zip(waves, phase)))
 
 
+def shells(mid, rng, size, value=1e-4, number=12):
+    c = np.ones(len(mid))
+    for _ in range(number):
+        radius, centre = rng.uniform(0.08, 0.4), rng.random(mid.shape[1])
+        c[np.abs(np.linalg.norm(mid - centre, axis=1) - radius) < 0.7 * size] = value
+    return c
+
+
 def independent(mid, rng, decades=4):
     return 10.0 ** (decades * rng.random(len(mid)))
 
@@ -346,6 +354,18 @@ def blocks(nodes, rng):
     return x, fix(diffusion(x, e, c), facets(e, len(x))), 1
 
 
+def cells(mesh, value=1e-4):
+    """Voronoi cells of some 200 nodes with barriers of one element between them."""
+
+    def make(nodes, rng):
+        x, e = mesh(nodes, rng)
+        cell = cKDTree(rng.random((max(nodes // 200, 8), x.shape[1]))).query(x)[1]
+        c = np.where((cell[e] != cell[e[:, :1]]).any(1), value, 1.0)
+        return x, fix(diffusion(x, e, c), facets(e, len(x))), 1
+
+    return make
+
+
 def whirl(nodes, rng):
     x, e = cloud(2, nodes, rng, 0.25)
     mid = 2 * x[e].mean(1) - 1
@@ -416,6 +436,10 @@ KINDS = {
     'fractures2': poisson(two, lambda mid, r, h: fractures(mid, r, h)),
     'fractures3': poisson(three, lambda mid, r, h: fractures(mid, r, h)),
     'barriers2': poisson(two, lambda mid, r, h: fractures(mid, r, h, 1e-4)),
+    'cells2': cells(two),
+    'cells3': cells(three),
+    'shells2': poisson(two, lambda mid, r, h: shells(mid, r, h)),
+    'shells3': poisson(three, lambda mid, r, h: shells(mid, r, h)),
     'lognormal2': poisson(two, lambda mid, r, h: lognormal(mid, r)),
     'lognormal3': poisson(three, lambda mid, r, h: lognormal(mid, r)),
     'random2': poisson(two, lambda mid, r, h: independent(mid, r)),
@@ -448,7 +472,7 @@ CLASSES = {
     'good meshes': 'square cube',
     'bad elements': 'delaunay2 scattered2 delaunay3 scattered3 part',
     'layers': 'cylinder airfoil channel pipe stretched',
-    'jumps': 'subdomains2 subdomains3 fractures2 fractures3 barriers2 lognormal2 lognormal3 blocks3',
+    'jumps': 'subdomains2 subdomains3 fractures2 fractures3 barriers2 cells2 cells3 shells2 shells3 lognormal2 lognormal3 blocks3',
     'random elements': 'random2 random3',
     'gaps': 'fins2 fins3',
     'convection': 'whirl breeze breeze3',

@@ -237,6 +237,7 @@ typedef struct {
   PetscReal shift;      /* times the mass of a node, on the diagonal */
   PetscReal wind;       /* the largest velocity of a whirl in the unit square, for the diffusion 1 */
   PetscReal poisson;    /* Poisson's ratio where elastic; 0: 0.3 */
+  PetscInt  cells;      /* jump is that of barriers, one element thick, between so many parts along each axis */
 } ProblemOptions;
 
 /* The matrix and the coordinates of own nodes (dim for each) */
@@ -278,7 +279,10 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
     PetscReal       beside = 0;
     for (PetscInt q = 0; q < m->dim; ++q) beside = PetscMax(beside, PetscAbsReal(across * mean[q] - PetscFloorReal(across * mean[q]) - 0.5));
     if (o->jump < 0 && beside > 0.15 && beside < 0.27) c = -o->jump;
-    if (o->jump > 0 && o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
+    for (PetscInt a = 1; a < k1 && o->cells; ++a)
+      for (PetscInt q = 0; q < m->dim; ++q)
+        if (PetscFloorReal((PetscReal)o->cells * m->x[m->dim * e[a] + q]) != PetscFloorReal((PetscReal)o->cells * m->x[m->dim * e[0] + q])) c = o->jump;
+    if (o->jump > 0 && !o->cells && o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
     for (PetscInt a = 0; a < k1; ++a) {
       const PetscInt ra = number[e[a]];
       if (ra < first || ra >= last) continue;

@@ -148,7 +148,7 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
                     : o.cycle == PC_AUXAMG_CYCLE_AMLI               ? Cycle::amli
                     : o.cycle == PC_AUXAMG_CYCLE_K || p.aggregation ? Cycle::k
                                                                     : Cycle::automatic;
-  p.constants = true;
+  p.part_functions = true;
   p.inner  = (int)o.cycle_inner;
   p.grids  = o.levels ? (int)PetscMin(o.levels, 100) - 1 : 40;
   p.coarse = (int)o.coarse_size;

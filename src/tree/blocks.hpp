@@ -8,7 +8,7 @@
 // such an unknown by more than 0.2 comes to them: where elements are flat, their neighbors are no good ones either. A
 // good mesh has hardly any strong couplings; work is in proportion to those there are.
 #pragma once
-#include "tree/constants.hpp"
+#include "tree/part_functions.hpp"
 #include "exec/clusters.hpp"
 #include "exec/exchange.hpp"
 #include <cmath>
@@ -29,7 +29,7 @@ constexpr double strong_coupling = 0.4, very_strong_coupling = 0.6, coupling_bes
 template <class T> struct StrongBlocks {
   bool        found = false;     // have been looked for
   bool        any   = false;     // on any process, or constants
-  PartConstants<T> constants;
+  PartFunctions<T> part_functions;
   // In which this process has unknowns: each process counts those that it shares with others, and those of a level that
   // is not distributed are all on every process.
   int         n     = 0;
@@ -53,7 +53,8 @@ template <class T> struct StrongBlocks {
   size_t                    bytes() const
   {
     return begin.bytes() + at.bytes() + member.bytes() + row.bytes() + block.bytes() + place.bytes() + from.bytes() +
-           extra.bytes() + needed.bytes() + needed_row.bytes() + values.bytes() + exchange.bytes() + constants.bytes();
+           extra.bytes() + needed.bytes() + needed_row.bytes() + values.bytes() + exchange.bytes() +
+           part_functions.bytes();
   }
 
 private:

@@ -206,7 +206,7 @@ template <class T> template <class V> const V *StrongBlocks<T>::fetch_partners(c
 
 template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
 {
-  constants.add(level, r, c, z, x, w);
+  part_functions.add(level, r, c, z, x, w);
   if constexpr (std::is_same_v<T, V>)
     if (!level.distributed && !level.by_nodes())
       return for_each_on_host(level.exec, n, AddBlock<T>{begin.data(), at.data(), member.data(), extra.data(), r, z, x,
@@ -266,11 +266,12 @@ template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool ke
   StrongBlocks<T> &b = level.blocks;
   if (!keep || !b.found) {
     find_blocks(level);
-    if (params_.constants && params_.bs == 1 && &level == &levels_[0]) b.constants.find(comm_, level);
-    b.any = b.any || b.constants.any();
+    if (params_.part_functions && params_.bs == 1 && &level == &levels_[0])
+      b.part_functions.find(comm_, level, params_.dim);
+    b.any = b.any || b.part_functions.any();
   }
   invert_blocks(level);
-  b.constants.take_values(level);
+  b.part_functions.take_values(level);
 }
 
 #define INSTANTIATE(T) \

@@ -195,7 +195,8 @@ template <class T> void Hierarchy<T>::join()
 // Do all messages of a cycle go directly from device to device?
 template <class T> template <class V> bool Hierarchy<T>::direct() const
 {
-  if (!peers_ || sweeps() || levels_.back().distributed || levels_[0].blocks.constants.meets_others()) return false;
+  if (!peers_ || sweeps() || levels_.back().distributed) return false;
+  if (levels_[0].blocks.part_functions.meets_others()) return false;
   bool all = all_join();
   for (const Level<T> &l : levels_) all = all && (l.distributed || whole_.fits(l.work.b.size() * sizeof(V)));
   return all;

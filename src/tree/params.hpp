@@ -33,7 +33,7 @@ struct Params {
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   Filter filter = Filter::automatic;
-  bool   constants = false; // on parts of the mesh, in the smoother of one unknown a node; all unknowns take part
+  bool   part_functions = false; // of parts of the mesh, in the smoother of one unknown a node; all unknowns take part
   int    rough  = 2;      // degree of the smoother then
   // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
   // refused: Failure::rounded

@@ -228,9 +228,9 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> 
     if (parts_.strong) d = largest_diagonals(fine);
     return parts_.split || has_parts(fine, cells, leaf, few, d);
   }
-  // The smoother's constants stand in for functions of parts that values tell apart: these take fewer iterations in the
-  // plane, but two to four times as long.
-  if (params_.constants && params_.bs == 1 && params_.dim > 1) return has_parts(fine, cells, leaf, few, d);
+  // The smoother's functions of parts stand in for functions of coarse grids that values tell apart: these take fewer
+  // iterations in the plane, but two to four times as long.
+  if (params_.part_functions && params_.bs == 1 && params_.dim > 1) return has_parts(fine, cells, leaf, few, d);
   const bool plane = params_.dim == 2 && params_.bs == 1; // in space functions for pockets take four times the setup
   d             = largest_diagonals(fine);
   parts_.strong = true;

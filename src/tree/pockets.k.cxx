@@ -1,6 +1,6 @@
 // Components of nodes, and pockets: a few nodes that only weak couplings tie to all others, between thin barriers that
 // cross. What is constant there has hardly any energy, and where a pocket is smaller than a cell of the next grid no
-// function is like that. So a block of the smoother solves it, unless that has the constants of parts (constants.hpp).
+// function is like that. So a block of the smoother solves it, unless that has functions of parts (part_functions.hpp).
 #include "tree/pockets.hpp"
 #include "tree/pairs.hpp"
 #include "exec/each.hpp"

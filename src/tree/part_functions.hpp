@@ -1,0 +1,59 @@
+// Functions of parts of the mesh that hardly anything ties to each other: pockets between thin barriers of little
+// conductivity, inclusions that conduct well. What is linear in a part and zero elsewhere has little energy, so neither
+// D nor the blocks of the smoother see it, and functions of coarse grids, which reach across barriers, cost far more
+// energy. So the smoother gets for each part Z_k, the constant and the linear functions along the axes in the part,
+//
+//   Z_k (Z_k' A Z_k)^-1 Z_k'
+//
+// beside B^-1. That is work in proportion to the nodes of such parts, whatever their size; what varies from part to
+// part slowly is left to the iteration.
+#pragma once
+#include "exec/buffer.hpp"
+#include "exec/comm.hpp"
+#include "exec/exec.hpp"
+#include "exec/staging.hpp"
+#include <vector>
+
+namespace tessera::tree {
+
+template <class T> struct Level;
+
+constexpr size_t max_vectors = 8; // that the smoother's blocks and functions of parts take at a time
+
+template <class T> struct PartFunctions {
+  // Looks for the parts of a level with one unknown a node, by its values. Collective.
+  void find(const Comm &comm, Level<T> &level, int dim);
+  // The numbers for values in the same pattern. Collective.
+  void take_values(const Level<T> &level);
+  // z += c sum_k Z_k (Z_k' A Z_k)^-1 Z_k' r, and x += w times that; either may be nullptr. Collective.
+  template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
+  bool                    any() const { return parts_ > 0 || elsewhere_; } // on any process
+  // Has the constant of a part on any process so little energy that rounding to single precision counts beside it?
+  // After take_values(). Collective.
+  bool                    faint(const Level<T> &level) const;
+  bool                    meets_others() const { return shared_ > 0; } // parts of several processes
+  size_t bytes() const
+  {
+    return begin_.bytes() + piece_.bytes() + member_.bytes() + of_.bytes() + place_.bytes() + inverse_.bytes() +
+           sums_.bytes() + of_pieces_.bytes() + energy_.bytes();
+  }
+
+private:
+  void number(Level<T> &level, const std::vector<double> &label);
+  template <class Sum> void sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum);
+  template <int D> void     energies(const Level<T> &level); // of the constants and of D linear functions
+  void                      find_places(Level<T> &level);
+  Comm           comm_;
+  int            dim_ = 0;                // linear functions of a part
+  int            parts_ = 0, shared_ = 0; // here; those of several processes, which come first and which all count
+  bool           elsewhere_ = false;      // other processes have parts
+  Buffer<int>    begin_, piece_, member_; // pieces of each part, and their nodes
+  Buffer<int>    of_;                     // the part of each node, ghosts included, or -1
+  Buffer<T>      place_;                  // of nodes in their parts
+  Buffer<T>      inverse_;                // of each part's energies
+  Buffer<double> of_pieces_, sums_;       // Z' r of pieces and of parts
+  Buffer<double> energy_;
+  Staging        message_;
+};
+
+} // namespace tessera::tree

@@ -1,0 +1,433 @@
+// The smoother's functions of parts of the mesh (part_functions.hpp): which parts, their numbers, and what is added.
+#include "tree/part_functions.hpp"
+#include "tree/dispatch.hpp"
+#include "tree/invert.hpp"
+#include "tree/keepers.hpp"
+#include "tree/morton.hpp"
+#include "tree/pockets.hpp"
+#include "tree/rows.hpp"
+#include "exec/each.hpp"
+#include "exec/gather.hpp"
+#include "exec/shared.hpp"
+#include "exec/unset.hpp"
+#include "multigrid/exact.hpp"
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace tessera::tree {
+
+namespace {
+
+// Nodes belong to the same part if their entry is more than so much of the larger diagonal entry. With 0.02 and with
+// 0.1 barriers of 1e-3 to 1e-6 in space take 1.3 times as many iterations.
+constexpr double tied_in_part = 0.05;
+constexpr int    least_in_part = 3; // fewer nodes join the part that they are coupled with most
+constexpr int    passes = 3;        // in which they do
+// A part counts if its couplings with others are less than so much of its diagonal entries.
+constexpr double loosely_coupled = 0.01;
+// Of n nodes' diagonal entries: a constant with less energy than this over the root of n is one that single precision
+// rounds too much.
+constexpr double faint_energy = 1e-5;
+// A function with less than so much of its energy beside those before it is left out: in a part that is nearly flat.
+constexpr double nearly_dependent = 1e-3;
+constexpr double none = -1, rest = -2; // labels: of no part, or of one that is most of the mesh
+constexpr int    piece = 1024;         // most members of a part that are added up by one warp of a device
+
+// Nodes without a part join that of their strongest coupling. Between two alike they join none, so that the order of
+// nodes does not count.
+template <class T> struct JoinStrongest {
+  const int    *i, *j;
+  const T      *a, *inverse;
+  const double *label;
+  double       *to;
+  HD void       operator()(int p) const
+  {
+    to[p] = label[p];
+    if (label[p] != none || !(inverse[p] > 0)) return;
+    T      best = 0, other = 0; // other: the best one of another part
+    double found = none;
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      const double of = label[j[e]];
+      const T      v  = fabs(a[e]);
+      if (of == none || j[e] == p) continue;
+      if (of == found) best = v > best ? v : best;
+      else if (v > best) other = best, best = v, found = of;
+      else other = v > other ? v : other;
+    }
+    if (best > (T)1.001 * other) to[p] = found;
+  }
+};
+// What the functions of a part are at node p: one, and its place in the part along each of D axes.
+template <class T, int D> struct AtNode {
+  const T *place;
+  template <class F> HD void each(int p, const F &f) const
+  {
+    f(0, (T)1);
+    for (int q = 0; q < D; ++q) f(q + 1, place[(ptrdiff_t)D * p + q]);
+  }
+};
+// Of a part: the energies of its functions with each other, row by row up to the diagonal, of the symmetric part of A,
+// then these numbers.
+template <int D> constexpr int energies_of_part = (D + 1) * (D + 2) / 2;
+enum NumbersOfPart { sum_of_diagonal, couplings_with_others, number_of_nodes, further_numbers };
+template <int D> constexpr int numbers_of_part = energies_of_part<D> + further_numbers;
+// Sums over the members of a piece.
+template <class T, int D> struct EnergyOfPiece {
+  const int   *begin, *member, *i, *j, *of;
+  const T     *a, *inverse;
+  AtNode<T, D> at_node;
+  double      *sum;
+  int          log_threads;
+  HD void      operator()(int item) const
+  {
+    constexpr int N = numbers_of_part<D>;
+    const Shared  at(item, log_threads);
+    double        s[N] = {};
+    for (int k = begin[at.node] + at.thread; k < begin[at.node + 1]; k += 1 << log_threads) add(member[k], s);
+    for (int k = 0; k < N; ++k) {
+      s[k] = sum_shared(s[k], log_threads);
+      if (!at.thread) sum[(ptrdiff_t)N * at.node + k] = s[k];
+    }
+  }
+  HD void add(int p, double *s) const
+  {
+    double product[D + 1] = {}, own[D + 1], outside = 0, *const further = s + energies_of_part<D>;
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      const double v = (double)a[e];
+      if (of[j[e]] != of[p]) outside += fabs(v);
+      else at_node.each(j[e], [&](int f, T value) { product[f] += v * (double)value; });
+    }
+    at_node.each(p, [&](int f, T value) { own[f] = (double)value; });
+    for (int f = 0; f <= D; ++f)
+      for (int g = 0; g <= f; ++g) s[f * (f + 1) / 2 + g] += 0.5 * (own[f] * product[g] + own[g] * product[f]);
+    further[sum_of_diagonal] += inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
+    further[couplings_with_others] += outside;
+    ++further[number_of_nodes];
+  }
+};
+// r with the functions; of one vector in double precision, as a part's sum is little beside its terms.
+template <class T, class V, int D> struct SumPiece {
+  using Sum = std::conditional_t<width_of<V> == 1, double, V>;
+  const int   *begin, *member;
+  const V     *r;
+  AtNode<T, D> at_node;
+  Sum         *sum;
+  int          log_threads;
+  HD void      operator()(int item) const
+  {
+    const Shared at(item, log_threads);
+    Sum          s[D + 1];
+    for (int f = 0; f <= D; ++f) s[f] = 0;
+    for (int k = begin[at.node] + at.thread; k < begin[at.node + 1]; k += 1 << log_threads) {
+      const Sum v = r[member[k]];
+      at_node.each(member[k], [&](int f, T value) { s[f] += value * v; });
+    }
+    for (int f = 0; f <= D; ++f) {
+      s[f] = sum_shared(s[f], log_threads);
+      if (!at.thread) sum[(ptrdiff_t)(D + 1) * at.node + f] = s[f];
+    }
+  }
+};
+// and over the pieces of a part, each with `numbers`.
+template <class Sum> struct SumPart {
+  const int *begin;
+  const Sum *of_piece;
+  int        numbers;
+  Sum       *sum;
+  HD void    operator()(int item) const
+  {
+    const int part = item / numbers;
+    Sum       s = 0;
+    for (int k = begin[part]; k < begin[part + 1]; ++k) s += of_piece[(ptrdiff_t)numbers * k + item % numbers];
+    sum[item] = s;
+  }
+};
+// The sums of a part become the factors of its functions.
+template <class T, class Sum, int D> struct SolvePart {
+  const T *inverse;
+  Sum     *sum;
+  HD void  operator()(int part) const
+  {
+    Sum            x[D + 1];
+    const T *const m = inverse + (ptrdiff_t)(D + 1) * (D + 1) * part;
+    Sum *const     b = sum + (ptrdiff_t)(D + 1) * part;
+    for (int f = 0; f <= D; ++f) {
+      x[f] = 0;
+      for (int g = 0; g <= D; ++g) x[f] += m[(D + 1) * f + g] * b[g];
+    }
+    for (int f = 0; f <= D; ++f) b[f] = x[f];
+  }
+};
+template <class T, class V, int D> struct AddPart {
+  using Sum = typename SumPiece<T, V, D>::Sum;
+  const int   *member, *of;
+  const Sum   *factors;
+  AtNode<T, D> at_node;
+  V           *z, *x;
+  T            c, w;
+  HD void      operator()(int k) const
+  {
+    const int        p    = member[k];
+    const Sum *const mine = factors + (ptrdiff_t)(D + 1) * of[p];
+    Sum              sum  = 0;
+    at_node.each(p, [&](int f, T value) { sum += value * mine[f]; });
+    const V s = c * (V)sum;
+    if (z) z[p] += s;
+    if (x) x[p] += w * s;
+  }
+};
+// The constant of a part that has no more energy than rounding may be in the null space, where what rounding leaves of
+// a residual would become large. In double precision, where CG goes on to small residuals, it is left to the last grid.
+template <class T, int D> struct InvertEnergy {
+  const double *energy;
+  T            *inverse;
+  HD void       operator()(int part) const
+  {
+    constexpr bool   single   = sizeof(T) == sizeof(float);
+    constexpr double rounding = single ? 1e-7 : 1e-13;
+    constexpr int    n        = D + 1;
+    const double *const e     = energy + (ptrdiff_t)numbers_of_part<D> * part;
+    const double        least = rounding * e[energies_of_part<D> + sum_of_diagonal];
+    double              m[n * n];
+    for (int f = 0; f < n; ++f)
+      for (int g = 0; g <= f; ++g) m[f * n + g] = m[g * n + f] = e[f * (f + 1) / 2 + g];
+    const bool constant = m[0] > (single ? -least : least);
+    if (single) m[0] += least;
+    if (!constant)
+      for (int f = 0; f < n; ++f) m[f] = m[f * n] = 0;
+    invert_block<n>(m, n, nearly_dependent);
+    for (int k = 0; k < n * n; ++k) inverse[(ptrdiff_t)n * n * part + k] = (T)m[k];
+  }
+};
+
+constexpr int threads_of_part = 5; // the logarithm, on a device
+
+} // namespace
+
+// f(number of axes), as a constant
+template <class F> void with_axes(int dim, const F &f)
+{
+  if (dim == 2) f(Number<2>());
+  else f(Number<3>());
+}
+
+// Of all processes: `numbers` of each part from those of its pieces.
+template <class T>
+template <class Sum>
+void PartFunctions<T>::sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum)
+{
+  for_each(exec, parts_ * numbers, SumPart<Sum>{begin_.data(), of_piece, numbers, sum});
+  if (shared_)
+    multigrid::sum_processes(comm_, exec.space, &tessera::number(*sum, 0),
+                             (size_t)(shared_ * numbers) * width_of<Sum>, message_);
+}
+
+// Of all processes, numbers_of_part of each part.
+template <class T> template <int D> void PartFunctions<T>::energies(const Level<T> &level)
+{
+  constexpr size_t N    = numbers_of_part<D>;
+  const Exec      &exec = level.exec;
+  const int        log_threads = shared_on(exec, threads_of_part), pieces = (int)piece_.size() - 1;
+  Buffer<double>   of_piece = make_unset<double>(exec, (size_t)pieces * N);
+  energy_ = make_unset<double>(exec, (size_t)parts_ * N);
+  for_each(exec, pieces << log_threads,
+           EnergyOfPiece<T, D>{piece_.data(), member_.data(), level.i.data(), level.j.data(), of_.data(),
+                               level.a.data(), level.inverse.data(), {place_.data()}, of_piece.data(), log_threads});
+  sum_pieces(exec, of_piece.data(), N, energy_.data());
+}
+
+// Where the nodes of parts are: along each axis how far from the mean place of the part's nodes, in standard
+// deviations.
+template <class T> void PartFunctions<T>::find_places(Level<T> &level)
+{
+  constexpr double       flat = 1e-14; // variance that is rounding
+  const size_t           D = (size_t)dim_, all = (size_t)(level.n + level.ghosts), own = (size_t)level.n;
+  const std::vector<Key> key = listed(level.start);
+  const std::vector<int> of  = listed(of_);
+  struct Moments {
+    double n = 0, x[3] = {}, square[3] = {};
+  };
+  std::vector<Moments> moments((size_t)parts_);
+  std::vector<double>  x(own * D);
+  for (size_t p = 0; p < own && !key.empty(); ++p) { // without keys, on crowded meshes, constants are all there is
+    if (of[p] < 0) continue;
+    Moments &m = moments[(size_t)of[p]];
+    ++m.n;
+    for (size_t q = 0; q < D; ++q) {
+      const double at = x[p * D + q] = dim_ == 2 ? deinterleave<2>(key[p]).x[q] : deinterleave<3>(key[p]).x[q];
+      m.x[q] += at;
+      m.square[q] += at * at;
+    }
+  }
+  if (shared_) MPI_Allreduce(MPI_IN_PLACE, moments.data(), 7 * shared_, MPI_DOUBLE, MPI_SUM, comm_);
+  std::vector<T> place(all * D);
+  for (size_t p = 0; p < own; ++p)
+    for (size_t q = 0; q < D && of[p] >= 0; ++q) {
+      const Moments &m    = moments[(size_t)of[p]];
+      const double   mean = m.x[q] / m.n, variance = m.square[q] / m.n - mean * mean;
+      if (variance > flat * mean * mean) place[p * D + q] = (T)((x[p * D + q] - mean) / std::sqrt(variance));
+    }
+  place_ = copy_to(level.exec.space, place);
+  if (level.distributed) level.exchange.forward(place_.data(), dim_);
+}
+
+// The parts of nodes with those labels, ghosts included: first those that processes share, which are known to be in
+// the list of all.
+template <class T> void PartFunctions<T>::number(Level<T> &level, const std::vector<double> &label)
+{
+  const Exec         &exec = level.exec;
+  const size_t        n = (size_t)level.n;
+  const auto          ghosts = label.begin() + level.n;
+  std::vector<double> others(ghosts, label.end()), own(label.begin(), ghosts);
+  const auto          once = [](std::vector<double> &list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    list.erase(list.begin(), std::lower_bound(list.begin(), list.end(), 0.));
+  };
+  once(others);
+  once(own);
+  if (level.distributed) {
+    others = gather_from_all(comm_, others).all;
+    once(others);
+  }
+  std::vector<double> mine;
+  std::set_difference(own.begin(), own.end(), others.begin(), others.end(), std::back_inserter(mine));
+  shared_ = (int)others.size();
+  parts_  = shared_ + (int)mine.size();
+  std::vector<int> of(label.size(), -1), begin((size_t)parts_ + 1), member;
+  for (size_t p = 0; p < label.size(); ++p) {
+    if (label[p] < 0) continue;
+    const auto at = std::lower_bound(others.begin(), others.end(), label[p]);
+    of[p] = at < others.end() && *at == label[p]
+              ? (int)(at - others.begin())
+              : shared_ + (int)(std::lower_bound(mine.begin(), mine.end(), label[p]) - mine.begin());
+    if (p < n) ++begin[(size_t)of[p] + 1];
+  }
+  for (size_t k = 0; k < (size_t)parts_; ++k) begin[k + 1] += begin[k];
+  member.resize((size_t)begin.back());
+  std::vector<int> at(begin);
+  for (size_t p = 0; p < n; ++p)
+    if (of[p] >= 0) member[(size_t)at[(size_t)of[p]]++] = (int)p;
+  std::vector<int> pieces;
+  for (size_t k = 0; k < (size_t)parts_; ++k) {
+    const int from = begin[k];
+    begin[k] = (int)pieces.size();
+    for (int m = from; m < begin[k + 1]; m += piece) pieces.push_back(m);
+  }
+  begin.back() = (int)pieces.size();
+  pieces.push_back((int)member.size());
+  begin_     = copy_to(exec.space, begin);
+  piece_     = copy_to(exec.space, pieces);
+  member_    = copy_to(exec.space, member);
+  of_        = copy_to(exec.space, of);
+  of_pieces_ = make_unset<double>(exec, pieces.size() * max_vectors * (size_t)(dim_ + 1));
+}
+
+template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, int dim)
+{
+  dim_ = dim;
+  const Exec  &exec = level.exec;
+  const size_t all = (size_t)(level.n + level.ghosts);
+  const int    n = level.n;
+  comm_ = comm;
+  Buffer<T> inverse = make_unset<T>(exec, all);
+  for_each(exec, n, CopyValues<T>{level.inverse.data(), inverse.data()});
+  level.halo(inverse.data());
+  const double     most = level.nodes / 2;
+  const Components of = components(comm, level, inverse.data(), (T)tied_in_part, least_in_part, most);
+  if (of.size.empty() && !level.distributed) return;
+  std::vector<double> label((size_t)n, none);
+  double              found = 0;
+  for (size_t p = 0; p < label.size(); ++p) {
+    if (of.size[p] < least_in_part) continue;
+    label[p] = of.size[p] > most ? rest : of.label[p];
+    found += label[p] >= 0;
+  }
+  const auto any_of = [&](double count) {
+    if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_DOUBLE, MPI_SUM, comm_);
+    return count > 0;
+  };
+  if (!any_of(found)) return;
+  label.resize(all, none);
+  Buffer<double> labels = copy_to(exec.space, label), next = make_unset<double>(exec, all);
+  level.exchange.forward(labels.data(), 1);
+  for (int pass = 0; pass < passes; ++pass) {
+    for_each(exec, n,
+             JoinStrongest<T>{level.i.data(), level.j.data(), level.a.data(), inverse.data(), labels.data(),
+                              next.data()});
+    std::swap(labels, next);
+    level.exchange.forward(labels.data(), 1);
+  }
+  label = listed(labels);
+  number(level, label);
+  energies<0>(level);
+  const std::vector<double> e = listed(energy_);
+  const std::vector<int>    part = listed(of_);
+  for (size_t p = 0; p < all; ++p) {
+    if (part[p] < 0) continue;
+    const double *const further = e.data() + part[p] * numbers_of_part<0> + energies_of_part<0>;
+    if (!(further[couplings_with_others] < loosely_coupled * further[sum_of_diagonal])) label[p] = none;
+  }
+  number(level, label);
+  find_places(level);
+  elsewhere_ = any_of(parts_);
+  const size_t functions = (size_t)(dim_ + 1);
+  inverse_   = make_unset<T>(exec, (size_t)parts_ * functions * functions);
+  sums_      = make_unset<double>(exec, (size_t)parts_ * functions * max_vectors);
+}
+
+template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
+{
+  if (!any()) return;
+  with_axes(dim_, [&](auto axes) {
+    constexpr int D = axes.value;
+    energies<D>(level);
+    for_each(level.exec, parts_, InvertEnergy<T, D>{energy_.data(), inverse_.data()});
+  });
+}
+
+template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
+{
+  if (!any()) return false;
+  const std::vector<double> e = listed(energy_);
+  double                    found = 0;
+  with_axes(dim_, [&](auto axes) {
+    for (const double *k = e.data(); k < e.data() + e.size(); k += numbers_of_part<axes.value>) {
+      const double *const further = k + energies_of_part<axes.value>;
+      found += *k * std::sqrt(further[number_of_nodes]) < faint_energy * further[sum_of_diagonal];
+    }
+  });
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  return found > 0;
+}
+
+template <class T>
+template <class V> void PartFunctions<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
+{
+  if (!any()) return;
+  const Exec &exec = level.exec;
+  const int   log_threads = shared_on(exec, threads_of_part), pieces = (int)piece_.size() - 1;
+  with_axes(dim_, [&](auto axes) {
+    constexpr int D = axes.value;
+    using Sum = typename SumPiece<T, V, D>::Sum;
+    const AtNode<T, D> at{place_.data()};
+    Sum *const         of_piece = (Sum *)of_pieces_.data(), *const sum = (Sum *)sums_.data();
+    for_each(exec, pieces << log_threads,
+             SumPiece<T, V, D>{piece_.data(), member_.data(), r, at, of_piece, log_threads});
+    sum_pieces(exec, of_piece, D + 1, sum);
+    for_each(exec, parts_, SolvePart<T, Sum, D>{inverse_.data(), sum});
+    for_each(exec, (int)member_.size(), AddPart<T, V, D>{member_.data(), of_.data(), sum, at, z, x, c, w});
+  });
+}
+
+#define INSTANTIATE_ADD(T, ...) \
+  template void PartFunctions<T>::add<__VA_ARGS__>(const Level<T> &, const __VA_ARGS__ *, T, __VA_ARGS__ *, \
+                                                   __VA_ARGS__ *, T);
+#define INSTANTIATE(T) \
+  template struct PartFunctions<T>; \
+  TESSERA_ALL_WIDTHS(INSTANTIATE_ADD, T)
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::tree
