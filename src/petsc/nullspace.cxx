@@ -198,17 +198,21 @@ PetscErrorCode NullSpace::Find(PC pc)
 PetscErrorCode NullSpace::Update(PC pc)
 {
   PetscObject const A = (PetscObject)pc->mat;
-  PetscObjectId     matrix;
+  PetscObjectId     matrix, space = 0;
   PetscObjectState  state;
+  MatNullSpace      attached;
 
   PetscFunctionBegin;
   if (!expected_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectGetId(A, &matrix));
-  PetscCall(PetscObjectStateGet(A, &state));
-  if (matrix == matrix_ && state == state_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectStateGet(A, &state)); // attaching a null space does not change it
+  PetscCall(MatGetNullSpace(pc->pmat, &attached));
+  if (attached) PetscCall(PetscObjectGetId((PetscObject)attached, &space));
+  if (matrix == matrix_ && state == state_ && space == attached_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Find(pc));
-  matrix_ = matrix;
-  state_  = state;
+  matrix_   = matrix;
+  state_    = state;
+  attached_ = space;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

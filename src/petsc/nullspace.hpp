@@ -37,7 +37,7 @@ private:
   MatNullSpace     space_  = nullptr;
   Vec              copy_   = nullptr;
   Mat              copies_ = nullptr;
-  PetscObjectId    matrix_ = 0; // which has been looked at, in which state
+  PetscObjectId    matrix_ = 0, attached_ = 0; // what has been looked at, and its null space
   PetscObjectState state_  = 0;
   bool             expected_ = false;
   bool             regular_  = false; // the last matrix was; on a device this stays so as long as its pattern does
