@@ -470,10 +470,10 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     PetscCall(Iterate(snes, steps, norm));
   } else snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
   SNESVIPGSCertificate &c = p->certificate;
-  const bool end = (!snes->reason || snes->reason == SNES_DIVERGED_MAX_IT) && steps.rounded && !steps.whole;
-  bool       tolerances = p->tolerances; // that ask for more than rounding leaves of F
-  if (end && !tolerances) PetscCall(SNESTestsTolerances(snes, &tolerances));
-  if (end && tolerances) snes->reason = SNES_CONVERGED_SNORM_RELATIVE;
+  // Tolerances that ask for more than rounding leaves of F.
+  const bool tolerances = snes->ops->converged == SNESConvergedDefault || p->tolerances;
+  if ((!snes->reason || snes->reason == SNES_DIVERGED_MAX_IT) && steps.rounded && !steps.whole && tolerances)
+    snes->reason = SNES_CONVERGED_SNORM_RELATIVE;
   if (!snes->reason)
     snes->reason = c.reason == SNES_VIPGS_MAXIMUM    ? SNES_DIVERGED_MAX_IT
                  : c.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN

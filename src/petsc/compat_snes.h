@@ -16,22 +16,6 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Does the convergence test look at PETSc's tolerances alone? Its default does, and the one that a program's
-// SNESSetType(SNESVINEWTONRSLS) leaves behind where options have another type, which PETSc keeps to itself.
-static inline PetscErrorCode SNESTestsTolerances(SNES snes, bool *tolerances)
-{
-  SNES vi;
-
-  PetscFunctionBegin;
-  *tolerances = snes->ops->converged == SNESConvergedDefault;
-  if (*tolerances) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(SNESCreate(PETSC_COMM_SELF, &vi));
-  PetscCall(SNESSetType(vi, SNESVINEWTONRSLS));
-  *tolerances = snes->ops->converged == vi->ops->converged;
-  PetscCall(SNESDestroy(&vi));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #if COMPAT_FUNCTION_DOMAIN
   #define CompatDomainError functiondomainerror
   #define CompatDivergedNaN SNES_DIVERGED_FUNCTION_NANORINF

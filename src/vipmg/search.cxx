@@ -201,13 +201,12 @@ PetscErrorCode Newton::NameUnbounded(Vec F, Vec XL, Vec XU, bool *named)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Is what is left of F at X no more than the rounding of its rows' terms, as far as their diagonal tells of these? Rows
-// that are met exactly do not count: Dirichlet values may be large where nothing else is.
+// Is what is left of F at X no more than the rounding of its rows' terms, as far as their diagonal tells of these?
 PetscErrorCode Newton::WithinRounding(Vec X, Vec F, Vec XL, Vec XU, bool *within)
 {
   constexpr double   terms = 4;
-  const PetscScalar *d, *r, *x;
-  PetscReal          size = 0;
+  const PetscScalar *d, *r;
+  PetscReal          size;
   PetscInt           n, pressed[2], at[2];
   Vec                D, R;
   int                more = 0;
@@ -215,19 +214,16 @@ PetscErrorCode Newton::WithinRounding(Vec X, Vec F, Vec XL, Vec XU, bool *within
   PetscFunctionBegin;
   PetscCall(VecDuplicate(X, &D));
   PetscCall(VecDuplicate(X, &R));
+  PetscCall(VecNorm(X, NORM_INFINITY, &size));
   PetscCall(MatGetDiagonal(jacobian_, D));
   PetscCall(CountActive(X, F, XL, XU, plan.zero_tolerance, R, nullptr, pressed, at));
   PetscCall(VecGetLocalSize(X, &n));
   PetscCall(VecGetArrayRead(D, &d));
   PetscCall(VecGetArrayRead(R, &r));
-  PetscCall(VecGetArrayRead(X, &x));
-  for (PetscInt i = 0; i < n; ++i) size = PetscMax(size, r[i] != 0 ? std::fabs(x[i]) : 0);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &size, 1, MPIU_REAL, MPI_MAX, PetscObjectComm((PetscObject)X)));
   for (PetscInt i = 0; i < n && !more; ++i)
     more = !(std::fabs(r[i]) <= terms * PETSC_MACHINE_EPSILON * std::fabs(d[i]) * size);
   PetscCall(VecRestoreArrayRead(D, &d));
   PetscCall(VecRestoreArrayRead(R, &r));
-  PetscCall(VecRestoreArrayRead(X, &x));
   PetscCall(VecDestroy(&D));
   PetscCall(VecDestroy(&R));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &more, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)X)));
@@ -244,7 +240,7 @@ PetscErrorCode Newton::CountRounded(PetscObject solver, Problem &problem, Vec X,
   bool          within = false;
 
   PetscFunctionBegin;
-  if (!(fell < 0.9)) PetscCall(WithinRounding(X, F, XL, XU, &within));
+  if (!(fell < 0.5)) PetscCall(WithinRounding(X, F, XL, XU, &within));
   steps_.rounded = within ? steps_.rounded + 1 : 0;
   *stop          = steps_.rounded >= enough;
   if (*stop) PetscCall(GiveUp(solver, problem, End::rounding, 0, natural));

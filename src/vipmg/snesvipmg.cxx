@@ -82,7 +82,6 @@ struct SNESProblem : vipmg::Problem {
   {
     auto     &failure = ((SNES_VIPMG *)snes->data)->newton.failure;
     PetscReal norm;
-    bool      tolerances;
 
     PetscFunctionBegin;
     if (!tested) { // the norm of the start, which SNESGetFunctionNorm() would say is zero
@@ -103,9 +102,9 @@ struct SNESProblem : vipmg::Problem {
                      : SNES_DIVERGED_LINEAR_SOLVE;
       break;
     case End::rounding: // as SNES vipgs does
-      PetscCall(SNESTestsTolerances(snes, &tolerances));
-      snes->reason = tolerances ? SNES_CONVERGED_SNORM_RELATIVE : SNES_DIVERGED_LINE_SEARCH;
-      if (tolerances) failure[0] = 0;
+      snes->reason = snes->ops->converged == SNESConvergedDefault ? SNES_CONVERGED_SNORM_RELATIVE
+                                                                  : SNES_DIVERGED_LINE_SEARCH;
+      if (snes->reason > 0) failure[0] = 0;
       break;
     case End::line_search:
       snes->reason = SNES_DIVERGED_LINE_SEARCH;
