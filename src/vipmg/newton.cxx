@@ -315,7 +315,7 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionBegin;
   carried_    = true;
   in_vain_    = {};
-  steps_      = {};
+  strict_     = false;
   best_.above = 0;
   PetscCall(ProjectToBounds(plan.exec, XL, XU, X));
   PetscCall(SetZeroTolerance(X));
@@ -369,8 +369,8 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       if (report.kind == MatrixReport::fine) PetscCall(NameUnbounded(F, XL, XU, &named));
       if (!failure[0])
         PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                                "cycles diverge on the linearized problem (natural residual %.6g, from %.6g): the "
-                                "Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
+                                "cycles diverge on the linearized problem (natural residual %.6g, from %.6g): "
+                                "the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       // a Jacobian that a single grid has used may be none that a hierarchy can
       PetscCall(problem.Stopped(report.kind != MatrixReport::fine ? End::jacobian : End::linear));
@@ -378,13 +378,18 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     }
     End end;
     PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &end));
-    if (end == End::line_search) {
-      bool within;
-      PetscCall(WithinRounding(X, F, XL, XU, &within));
-      if (within) end = End::rounding;
-    }
     if (end != End::no) {
-      PetscCall(GiveUp(solver, problem, end, n.cycles, natural));
+      PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                              end == End::function
+                                ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT
+                                  " cycles (natural residual before it %.6g)"
+                                : "no step along the correction of %" PetscInt_FMT
+                                  " cycles brings the solution nearer (natural residual %.6g): is the Jacobian that of "
+                                  "the function? A nonlinear problem may need a better start, by -snes_grid_sequence "
+                                  "on a DM or by a load in steps",
+                              n.cycles, natural));
+      PetscCall(PetscInfo(solver, "%s\n", failure));
+      PetscCall(problem.Stopped(end));
       break;
     }
     fell = std::sqrt(here.natural) / natural;
@@ -399,7 +404,6 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
                         (double)n.upper, current ? "; the Jacobian is kept" : ""));
     PetscCall(problem.Test(iteration, n, &stop));
     if (std::exchange(problem.updated, false)) current = false;
-    else if (!stop) PetscCall(CountRounded(solver, problem, X, F, XL, XU, fell, n.natural, &stop));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -26,8 +26,7 @@ struct Norms {
   PetscInt  cycles = 0;           // of the iteration
 };
 
-// why an iteration cannot go on; rounding: it is all that is left of F
-enum class End { no, function, jacobian, line_search, linear, rounding };
+enum class End { no, function, jacobian, line_search, linear }; // why an iteration cannot go on
 
 // What the method knows of its problem.
 struct Problem {
@@ -117,10 +116,6 @@ private:
   PetscErrorCode ReadMesh(Mat J);
   PetscErrorCode Complain(); // of the report
   PetscErrorCode NameFreeShift(bool *failed);
-  PetscErrorCode WithinRounding(Vec X, Vec F, Vec XL, Vec XU, bool *within);
-  PetscErrorCode CountRounded(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double fell,
-                              double natural, bool *stop);
-  PetscErrorCode GiveUp(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural);
   PetscErrorCode NameUnbounded(Vec F, Vec XL, Vec XU, bool *named);
   BoxProblem     box_{plan};
   SingleGrid     single_;
@@ -138,10 +133,7 @@ private:
     double natural = 0;
     int    above   = 0;           // steps since then
   } best_;
-  struct {
-    bool strict  = false; // the next step must bring a smaller residual
-    int  rounded = 0;     // steps in a row that have left nothing but rounding
-  } steps_;
+  bool           strict_ = false; // the next step must bring a smaller residual
 };
 
 } // namespace tessera::vipmg

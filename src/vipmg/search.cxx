@@ -1,6 +1,5 @@
 // Newton's line search.
 #include "vipmg/newton.hpp"
-#include "vipmg/complementarity.hpp"
 #include "petsc/bounds.hpp"
 #include <algorithm>
 #include <cmath>
@@ -88,7 +87,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   if (step) PetscCall(MeasureStep(F, step, &whole));
   first = tried.slope_low = whole.slope;
   *current = false;
-  const bool by_slope = first < 0 && (linear_->symmetric() || !steps_.strict);
+  const bool by_slope = first < 0 && (linear_->symmetric() || !strict_);
   for (int tries = 0; tries < 20; ++tries) {
     if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
     else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
@@ -107,7 +106,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     // consists of rounding errors.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
     if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
-    if (!tries && !linear_->symmetric() && !steps_.strict && now <= allowed_growth * natural) {
+    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed_growth * natural) {
       good = !(by_slope && slope > turned * -first && now > turned * natural);
       if (!good) far = now;
     }
@@ -201,76 +200,6 @@ PetscErrorCode Newton::NameUnbounded(Vec F, Vec XL, Vec XU, bool *named)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Is what is left of F at X no more than the rounding of its rows' terms, as far as their diagonal tells of these?
-PetscErrorCode Newton::WithinRounding(Vec X, Vec F, Vec XL, Vec XU, bool *within)
-{
-  constexpr double   terms = 4;
-  const PetscScalar *d, *r;
-  PetscReal          size;
-  PetscInt           n, pressed[2], at[2];
-  Vec                D, R;
-  int                more = 0;
-
-  PetscFunctionBegin;
-  PetscCall(VecDuplicate(X, &D));
-  PetscCall(VecDuplicate(X, &R));
-  PetscCall(VecNorm(X, NORM_INFINITY, &size));
-  PetscCall(MatGetDiagonal(jacobian_, D));
-  PetscCall(CountActive(X, F, XL, XU, plan.zero_tolerance, R, nullptr, pressed, at));
-  PetscCall(VecGetLocalSize(X, &n));
-  PetscCall(VecGetArrayRead(D, &d));
-  PetscCall(VecGetArrayRead(R, &r));
-  for (PetscInt i = 0; i < n && !more; ++i)
-    more = !(std::fabs(r[i]) <= terms * PETSC_MACHINE_EPSILON * std::fabs(d[i]) * size);
-  PetscCall(VecRestoreArrayRead(D, &d));
-  PetscCall(VecRestoreArrayRead(R, &r));
-  PetscCall(VecDestroy(&D));
-  PetscCall(VecDestroy(&R));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &more, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)X)));
-  *within = !more;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Ends a solve whose last steps have left nothing but rounding, of which tolerances ask for less. fell: the share of
-// the natural residual that the last one has left.
-PetscErrorCode Newton::CountRounded(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double fell,
-                                    double natural, bool *stop)
-{
-  constexpr int enough = 3;
-  bool          within = false;
-
-  PetscFunctionBegin;
-  if (!(fell < 0.5)) PetscCall(WithinRounding(X, F, XL, XU, &within));
-  steps_.rounded = within ? steps_.rounded + 1 : 0;
-  *stop          = steps_.rounded >= enough;
-  if (*stop) PetscCall(GiveUp(solver, problem, End::rounding, 0, natural));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// No step along a correction of so many cycles is a good one.
-PetscErrorCode Newton::GiveUp(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural)
-{
-  PetscFunctionBegin;
-  if (end == End::function)
-    PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                            "the function has no finite value anywhere along the correction of %" PetscInt_FMT
-                            " cycles (natural residual before it %.6g)",
-                            cycles, natural));
-  else if (end == End::rounding)
-    PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                            "the natural residual %.6g is rounding of F, and the tolerances ask for less", natural));
-  else
-    PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                            "no step along the correction of %" PetscInt_FMT
-                            " cycles brings the solution nearer (natural residual %.6g): is the Jacobian that of the "
-                            "function? A nonlinear problem may need a better start, by -snes_grid_sequence on a DM or "
-                            "by a load in steps",
-                            cycles, natural));
-  PetscCall(PetscInfo(solver, "%s\n", failure));
-  PetscCall(problem.Stopped(end));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // After a step from a point with the natural residual `before` to X: where the last steps have been worse than the best
 // point for too long, or no good step was found (*good), X becomes the best point, and the next step must reduce the
 // residual.
@@ -281,7 +210,7 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
 
   PetscFunctionBegin;
   if (*good) {
-    steps_.strict = false;
+    strict_ = false;
     if (best_.above ? now < below * best_.natural : now <= before) best_.above = 0;
     else if (!best_.above++) {
       if (!best_.at) PetscCall(VecDuplicate(X, &best_.at));
@@ -293,7 +222,7 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
     PetscCall(VecCopy(best_.at, X));
     PetscCall(problem.Function(X, F));
     PetscCall(LookAt(X, F, base_, XL, XU, point));
-    *good    = steps_.strict = true;
+    *good    = strict_ = true;
     *current = false;
     best_.above   = 0;
   }

@@ -101,20 +101,14 @@ struct SNESProblem : vipmg::Problem {
                      ? SNES_DIVERGED_JACOBIAN_DOMAIN
                      : SNES_DIVERGED_LINEAR_SOLVE;
       break;
-    case End::rounding: // as SNES vipgs does
-      snes->reason = snes->ops->converged == SNESConvergedDefault ? SNES_CONVERGED_SNORM_RELATIVE
-                                                                  : SNES_DIVERGED_LINE_SEARCH;
-      if (snes->reason > 0) failure[0] = 0;
-      break;
     case End::line_search:
       snes->reason = SNES_DIVERGED_LINE_SEARCH;
       break;
     default:
       snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
     }
-    PetscCheck(!snes->errorifnotconverged || snes->reason > 0, PetscObjectComm((PetscObject)snes),
-               PETSC_ERR_NOT_CONVERGED, "SNES vipmg has not converged: %s",
-               failure[0] ? failure : SNESConvergedReasons[snes->reason]);
+    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED,
+               "SNES vipmg has not converged: %s", failure[0] ? failure : SNESConvergedReasons[snes->reason]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode Check(StepCheck when, Vec X0, Vec X, Vec *step) override
@@ -338,15 +332,22 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    first unknown may be along its normal: by a file, or a `Vec` composed as "SNESVIPMGNormals".
 
    An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
-   `SNESGetLinearSolveIterations()`, and `KSPGetTotalIterations()` of the solver's `KSP`, return; a linear problem is
-   recognized at its first step and solved in two. Every iterate is between its bounds. The norm that is monitored and
-   tested is that of F without the nodes that are pressed against a bound, as for `SNESVINEWTONRSLS`, whose monitors
-   `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()`
-   returns other measures.
+   `SNESGetLinearSolveIterations()` returns and which `KSPGetTotalIterations()` of the solver's `KSP` counts as well;
+   a linear problem is recognized at its first step and solved in two. Every iterate is between its bounds. The norm
+   that is monitored and tested is that of F without the nodes that are pressed against a bound, as for
+   `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active`
+   work here. `SNESVIPMGGetCertificate()` returns other measures.
 
+<<<<<<< HEAD
    Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of the
    inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a factorization
    up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its iterations count, too.
+=======
+   Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of
+   the inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a
+   factorization up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its
+   iterations are counted among the cycles.
+>>>>>>> parent of 0638f750 (Vipmg: a solve ends where three steps have left nothing but rounding of F, as vipgs does, and not after all iterations)
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
    `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds. The vector of

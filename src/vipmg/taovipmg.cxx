@@ -75,11 +75,7 @@ struct TaoProblem : vipmg::Problem {
     PetscCheck(why != End::function, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipmg: %s", failure);
     PetscCheck(why != End::jacobian, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipmg: %s",
                failure[0] ? failure : "the Hessian could not be computed");
-    tao->reason = why == End::line_search || why == End::rounding ? TAO_DIVERGED_LS_FAILURE : TAO_DIVERGED_NAN;
-    if (why == End::rounding && tao->ops->convergencetest == TaoDefaultConvergenceTest) {
-      tao->reason = TAO_CONVERGED_STEPTOL;
-      failure[0]  = 0;
-    }
+    tao->reason = why == End::line_search ? TAO_DIVERGED_LS_FAILURE : TAO_DIVERGED_NAN;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscReal Target() const override
