@@ -338,16 +338,9 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active`
    work here. `SNESVIPMGGetCertificate()` returns other measures.
 
-<<<<<<< HEAD
    Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of the
    inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a factorization
    up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its iterations count, too.
-=======
-   Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of
-   the inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a
-   factorization up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its
-   iterations are counted among the cycles.
->>>>>>> parent of 0638f750 (Vipmg: a solve ends where three steps have left nothing but rounding of F, as vipgs does, and not after all iterations)
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
    `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds. The vector of
