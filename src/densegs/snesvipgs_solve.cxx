@@ -24,8 +24,7 @@ static PetscErrorCode CheckBounds(SNES snes)
              b.first, (double)b.xl, (double)b.xu);
   PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "SNES vipgs: the lower bound of unknown %" PetscInt_FMT
-             " is %.6g, its upper bound %.6g: nothing lies between (at %" PetscInt_FMT " of %" PetscInt_FMT " "
-             "unknowns)",
+             " is %.6g, its upper bound %.6g: nothing between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)",
              b.first, (double)b.xl, (double)b.xu, b.crossed, N);
   const SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
   PetscCheck(p->options.block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP,
@@ -69,13 +68,11 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
   for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
     if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
   PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %.6g; it is 0 or more", bad,
-             value);
+             "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %.6g; it is >= 0", bad, value);
   const auto most = std::max_element(w.mu.begin(), w.mu.end());
   PetscCheck(most == w.mu.end() || *most <= largest_friction, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT
-             " is %.6g; it is %.6g at most, as rounding would hide normal velocities. 100 keeps most contacts "
-             "from sliding",
+             " is %.6g; it is %.6g at most, as rounding would hide normal velocities. 100 keeps most from sliding",
              (PetscInt)(most - w.mu.begin()), *most, largest_friction);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -493,11 +490,8 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
                "SNES vipgs has not converged: %s", p->failure);
   }
   if (std::isfinite(c.natural))
-    PetscCall(PetscInfo(snes,
-                        "SNES vipgs: %s, natural residual %.6g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT
-                        " factorizations\n",
-                        SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
-  else PetscCall(PetscInfo(snes, "SNES vipgs has no answer: %s\n", SNESConvergedReasons[snes->reason]));
+    PetscCall(PetscInfo(snes, "SNES vipgs: %s, natural residual %.6g, %d sweeps, %d factorizations\n",
+                        SNESVIPGSReasons[c.reason], (double)c.natural, (int)c.sweeps, (int)c.factorizations));
   PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED,
              "SNES vipgs has not converged: %s (%s), natural residual %.6g", SNESVIPGSReasons[c.reason],
              SNESConvergedReasons[snes->reason], (double)c.natural);

@@ -369,8 +369,8 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       if (report.kind == MatrixReport::fine) PetscCall(NameUnbounded(F, XL, XU, &named));
       if (!failure[0])
         PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                                "cycles diverge on the linearized problem (natural residual %.6g, from %.6g): "
-                                "the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
+                                "cycles diverge on the linearized problem (natural residual %.6g, from %.6g): the "
+                                "Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       // a Jacobian that a single grid has used may be none that a hierarchy can
       PetscCall(problem.Stopped(report.kind != MatrixReport::fine ? End::jacobian : End::linear));
@@ -379,17 +379,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     End end;
     PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &end));
     if (end != End::no) {
-      PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                              end == End::function
-                                ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT
-                                  " cycles (natural residual before it %.6g)"
-                                : "no step along the correction of %" PetscInt_FMT
-                                  " cycles brings the solution nearer (natural residual %.6g): is the Jacobian that of "
-                                  "the function? A nonlinear problem may need a better start, by -snes_grid_sequence "
-                                  "on a DM or by a load in steps",
-                              n.cycles, natural));
-      PetscCall(PetscInfo(solver, "%s\n", failure));
-      PetscCall(problem.Stopped(end));
+      PetscCall(GiveUp(solver, problem, end, n.cycles, natural));
       break;
     }
     fell = std::sqrt(here.natural) / natural;

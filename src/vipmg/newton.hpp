@@ -117,6 +117,7 @@ private:
   PetscErrorCode Complain(); // of the report
   PetscErrorCode NameFreeShift(bool *failed);
   PetscErrorCode NameUnbounded(Vec F, Vec XL, Vec XU, bool *named);
+  PetscErrorCode GiveUp(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural);
   BoxProblem     box_{plan};
   SingleGrid     single_;
   LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }

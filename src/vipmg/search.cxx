@@ -200,6 +200,24 @@ PetscErrorCode Newton::NameUnbounded(Vec F, Vec XL, Vec XU, bool *named)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// No step along a correction of so many cycles is a good one.
+PetscErrorCode Newton::GiveUp(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                          end == End::function
+                            ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT
+                              " cycles (natural residual before it %.6g)"
+                            : "no step along the correction of %" PetscInt_FMT
+                              " cycles brings the solution nearer (natural residual %.6g): is the Jacobian that of the "
+                              "function? A nonlinear problem may need a better start, by -snes_grid_sequence on a DM "
+                              "or by a load in steps",
+                          cycles, natural));
+  PetscCall(PetscInfo(solver, "%s\n", failure));
+  PetscCall(problem.Stopped(end));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // After a step from a point with the natural residual `before` to X: where the last steps have been worse than the best
 // point for too long, or no good step was found (*good), X becomes the best point, and the next step must reduce the
 // residual.
