@@ -246,12 +246,9 @@ struct Largest {
 struct DifferenceKernel {
   CsrRows             A;
   StencilView<double> s;
-  int                 n;
-  HD void             operator()(int i, int j, Largest &largest) const
+  HD void             operator()(int node, Largest &largest) const
   {
-    const int node = i + j * list_row;
-    int       x, y;
-    if (node >= n) return;
+    int x, y;
     rim_node(A.nx, A.ny, node, x, y);
     const Index r = A.row(x, y);
     for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
@@ -332,10 +329,7 @@ double CsrReader::join() const
   const int         n    = A.oi && rows.nx > 0 && rows.ny > 0 ? rim_nodes(rows) : 0;
   for_each(exec, n, HalfKernel{rows, s.view()});
   fold();
-  if (!n) return 0;
-  Buffer<Largest> found(Extent{1, exec.space});
-  forall_join(exec, list_box(n), DifferenceKernel{rows, s.view(), n}, found.data());
-  return fetch(found, 0).v;
+  return n ? join_each<Largest>(exec, n, DifferenceKernel{rows, s.view()}).v : 0;
 }
 
 void CsrReader::keep_row_sums() const { CsrLines(*this).keep_row_sums(); }

@@ -160,6 +160,15 @@ template <class T> void copy(const Buffer<T> &from, Buffer<T> &to)
   copy(from.data(), from.space(), to.data(), to.space(), from.size());
 }
 
+// One value of an array that may lie on the device; the host waits.
+template <class T> T fetch(const Buffer<T> &from, size_t at)
+{
+  T v{};
+  if (from.space() == Space::host) return from.data()[at];
+  device::copy_to_host(&v, from.data() + at, sizeof(T));
+  return v;
+}
+
 // The values in the memory of `space`; the host waits.
 template <class T> Buffer<T> copy_to(Space space, const std::vector<T> &from)
 {

@@ -2,6 +2,7 @@
 // Kernels that several files need stand here, the atomic operations of such kernels, and what is done with the products
 // of a matrix's rows.
 #pragma once
+#include "exec/buffer.hpp"
 #include "exec/exec.hpp"
 
 namespace tessera {
@@ -163,6 +164,15 @@ template <class Kernel> struct ListKernel {
     if (p < n) kernel(p);
   }
 };
+template <class Kernel> struct ListJoin {
+  Kernel kernel;
+  int    n;
+  template <class R> HD void operator()(int i, int j, R &found) const
+  {
+    const int p = j * list_row + i;
+    if (p < n) kernel(p, found);
+  }
+};
 template <class Kernel> struct ListSum {
   Kernel    kernel;
   int       n;
@@ -213,6 +223,19 @@ template <class T> struct GatherNodes {
 template <class Kernel> void sum_each(const Exec &exec, int n, const Kernel &kernel, double *sum)
 {
   forall_sum(exec, list_box(n), ListSum<Kernel>{kernel, n}, sum, false);
+}
+
+// *result = what kernel(p, r) gathers in values R over the list, as forall_join() does over a box;
+template <class R, class Kernel> void join_each(const Exec &exec, int n, const Kernel &kernel, R *result)
+{
+  forall_join(exec, list_box(n), ListJoin<Kernel>{kernel, n}, result);
+}
+// and for the host, which waits.
+template <class R, class Kernel> R join_each(const Exec &exec, int n, const Kernel &kernel)
+{
+  Buffer<R> found(Extent{1, exec.space});
+  join_each(exec, n, kernel, found.data());
+  return fetch(found, 0);
 }
 
 #endif

@@ -36,15 +36,6 @@ void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const 
 // The same for the keys themselves: not below from + b, for b in [0, buckets].
 void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, Key from, Buffer<int> &first);
 
-// One value of an array that may lie on the device; the host waits.
-template <class T> T fetch(const Buffer<T> &from, size_t at)
-{
-  T v{};
-  if (from.space() == Space::host) return from.data()[at];
-  device::copy_to_host(&v, from.data() + at, sizeof(T));
-  return v;
-}
-
 // Flags by their places; of each item how many are before it, and of all.
 struct Flagged {
   Buffer<int> place, before;

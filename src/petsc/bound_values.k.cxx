@@ -16,28 +16,22 @@ struct LargestBound {
 };
 struct FindLargest {
   const double *l, *u;
-  int           n;
   double        infinity;
   HD void       take(double bound, LargestBound &to) const
   {
     if (finite_bound(bound, infinity) && fabs(bound) > to.value) to.value = fabs(bound);
   }
-  HD void operator()(int i, int j, LargestBound &to) const
+  HD void operator()(int p, LargestBound &to) const
   {
-    const int p = j * list_row + i;
-    if (p >= n) return;
     take(l[p], to);
     take(u[p], to);
   }
 };
 struct CountBounds {
   const double *l, *u;
-  int           n;
   double        infinity, unit;
-  HD void       operator()(int i, int j, BoundCounts &to) const
+  HD void       operator()(int p, BoundCounts &to) const
   {
-    const int p = j * list_row + i;
-    if (p >= n) return;
     const double a = l[p], b = u[p], larger = fabs(a) > fabs(b) ? fabs(a) : fabs(b);
     const double size = larger > unit ? larger : unit;
     const bool   ends = finite_bound(a, infinity) && finite_bound(b, infinity), nan = a != a || b != b;
@@ -58,25 +52,16 @@ struct BetweenBounds {
   HD void       operator()(int p) const { x[p] = x[p] < l[p] ? l[p] : x[p] > u[p] ? u[p] : x[p]; }
 };
 
-template <class R, class Kernel> R gather(const Exec &exec, int n, const Kernel &kernel)
-{
-  Buffer<R> found(Extent{1, exec.space});
-  R         result;
-  forall_join(exec, list_box(n), kernel, found.data());
-  copy(found.data(), exec.space, &result, Space::host, 1);
-  return result;
-}
-
 } // namespace
 
 double largest_bound(const Exec &exec, int n, const double *l, const double *u, double infinity)
 {
-  return gather<LargestBound>(exec, n, FindLargest{l, u, n, infinity}).value;
+  return join_each<LargestBound>(exec, n, FindLargest{l, u, infinity}).value;
 }
 
 BoundCounts count_bounds(const Exec &exec, int n, const double *l, const double *u, double infinity, double unit)
 {
-  return gather<BoundCounts>(exec, n, CountBounds{l, u, n, infinity, unit});
+  return join_each<BoundCounts>(exec, n, CountBounds{l, u, infinity, unit});
 }
 
 void project_to_bounds(const Exec &exec, int n, const double *l, const double *u, double *x)

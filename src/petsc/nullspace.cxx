@@ -1,5 +1,8 @@
 #include "petsc/nullspace.hpp"
 #include "petsc/aij.hpp"
+#include "petsc/device.hpp"
+#include "petsc/null_values.hpp"
+#include "petsc/vector.hpp"
 #include <cmath>
 
 namespace tessera {
@@ -20,27 +23,42 @@ PetscErrorCode NullSpace::Reset()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// *zero: all entries of v are rounding beside the diagonal entries. Collective.
-static PetscErrorCode IsZero(Vec v, Vec diagonal, PetscReal tolerance, bool *zero)
+// Where the values of a matrix are, its vectors are looked at. *device: on all processes on a device.
+static PetscErrorCode SpaceOf(Mat A, Exec *exec, bool *device)
 {
-  const PetscScalar *values, *d;
-  PetscInt           n;
-  int                here = 1, all;
+  bool there = false;
+
+  PetscFunctionBegin;
+  if constexpr (device::built) PetscCall(LocalRows::OnDevice(A, &there));
+  exec->space = there ? Space::cuda : Space::host;
+  PetscCall(UseCurrentStream(exec->space));
+  int here = there, all;
+  PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
+  *device = all;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// *zero: all entries of v are rounding beside the diagonal entries. Collective.
+static PetscErrorCode IsZero(const Exec &exec, Vec v, Vec diagonal, PetscReal tolerance, bool *zero)
+{
+  VectorView values, d;
+  PetscInt   n;
+  int        here = 1, all;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(VecGetArrayRead(v, &values));
-  PetscCall(VecGetArrayRead(diagonal, &d));
-  for (PetscInt i = 0; i < n && here; ++i) here = std::abs(values[i]) <= tolerance * std::abs(d[i]);
-  PetscCall(VecRestoreArrayRead(diagonal, &d));
-  PetscCall(VecRestoreArrayRead(v, &values));
+  PetscCall(values.Read(v, exec.space));
+  PetscCall(d.Read(diagonal, exec.space));
+  TesseraCallCXX(here = is_rounding(exec, (int)n, values.data(), d.data(), tolerance));
+  PetscCall(d.Restore());
+  PetscCall(values.Restore());
   PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)v)));
   *zero = all;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Does A annihilate v from the left and from the right?
-static PetscErrorCode Annihilates(Mat A, Vec v, Vec diagonal, PetscReal tolerance, bool *both)
+static PetscErrorCode Annihilates(const Exec &exec, Mat A, Vec v, Vec diagonal, PetscReal tolerance, bool *both)
 {
   Vec       w;
   PetscReal largest;
@@ -50,10 +68,10 @@ static PetscErrorCode Annihilates(Mat A, Vec v, Vec diagonal, PetscReal toleranc
   tolerance *= largest;
   PetscCall(VecDuplicate(diagonal, &w));
   PetscCall(MatMult(A, v, w));
-  PetscCall(IsZero(w, diagonal, tolerance, both));
+  PetscCall(IsZero(exec, w, diagonal, tolerance, both));
   if (*both) {
     PetscCall(MatMultTranspose(A, v, w));
-    PetscCall(IsZero(w, diagonal, tolerance, both));
+    PetscCall(IsZero(exec, w, diagonal, tolerance, both));
   }
   PetscCall(VecDestroy(&w));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -87,36 +105,14 @@ static PetscErrorCode MayAnnihilate(Mat A, bool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The same where the values are on a device: all rows, as none comes to the host alone.
-static PetscErrorCode MayAnnihilateOnDevice(Mat A, bool *may)
+PetscErrorCode NullSpace::FindConstants(const Exec &exec, Mat A)
 {
-  Vec       v, w;
-  PetscReal largest;
-
-  PetscFunctionBegin;
-  PetscCall(MatCreateVecs(A, &v, &w));
-  PetscCall(VecSet(v, 1));
-  PetscCall(MatMult(A, v, w));
-  PetscCall(MatGetDiagonal(A, v));
-  PetscCall(VecPointwiseDivide(w, w, v));
-  PetscCall(VecCopy(w, v));
-  PetscCall(VecShift(v, -1));
-  PetscCall(VecPointwiseMult(w, w, v)); // zero, too, in rows without off-diagonal entries
-  PetscCall(VecNorm(w, NORM_INFINITY, &largest));
-  PetscCall(VecDestroy(&v));
-  PetscCall(VecDestroy(&w));
-  *may = largest <= rounding;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode NullSpace::FindConstants(Mat A)
-{
-  Vec                diagonal, v, sums;
-  PetscScalar       *values;
-  const PetscScalar *d, *s;
-  PetscInt           n, rows, constant[2] = {0, 0};
-  PetscReal          norm;
-  bool               null;
+  Vec         diagonal, v, sums;
+  VectorView  values, d, s;
+  PetscInt    n, rows;
+  PetscReal   norm;
+  CoupledRows here;
+  bool        null = false;
 
   PetscFunctionBegin;
   PetscCall(MatCreateVecs(A, &v, &diagonal));
@@ -126,22 +122,18 @@ PetscErrorCode NullSpace::FindConstants(Mat A)
   PetscCall(MatMult(A, v, sums));
   PetscCall(VecGetLocalSize(v, &n));
   PetscCall(VecGetSize(v, &rows));
-  PetscCall(VecGetArrayRead(diagonal, &d));
-  PetscCall(VecGetArrayRead(sums, &s));
-  PetscCall(VecGetArray(v, &values));
-  for (PetscInt i = 0; i < n; ++i) {
-    values[i] = s[i] == d[i] ? 0 : 1; // a row by itself
-    constant[0] += values[i] != 0.;
-  }
-  PetscCall(VecRestoreArray(v, &values));
-  PetscCall(VecRestoreArrayRead(sums, &s));
-  PetscCall(VecRestoreArrayRead(diagonal, &d));
-  PetscCallMPI(MPI_Allreduce(constant, constant + 1, 1, MPIU_INT, MPI_SUM, PetscObjectComm((PetscObject)A)));
-  PetscCall(Annihilates(A, v, diagonal, rounding, &null));
-  if (null && constant[1]) {
+  PetscCall(s.Read(sums, exec.space));
+  PetscCall(d.Read(diagonal, exec.space));
+  PetscCall(values.Write(v, exec.space));
+  TesseraCallCXX(here = mark_coupled(exec, (int)n, s.data(), d.data(), rounding, values.data()));
+  for (VectorView *view : {&values, &d, &s}) PetscCall(view->Restore());
+  PetscInt mine[] = {here.coupled, here.regular}, all[2];
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, PetscObjectComm((PetscObject)A)));
+  if (all[0] && !all[1]) PetscCall(Annihilates(exec, A, v, diagonal, rounding, &null));
+  if (null) {
     PetscCall(VecNormalize(v, &norm));
-    const PetscBool all = constant[1] == rows ? PETSC_TRUE : PETSC_FALSE;
-    PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), all, all ? 0 : 1, all ? nullptr : &v, &space_));
+    const PetscBool whole = all[0] == rows ? PETSC_TRUE : PETSC_FALSE;
+    PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), whole, whole ? 0 : 1, whole ? nullptr : &v, &space_));
   }
   PetscCall(VecDestroy(&sums));
   PetscCall(VecDestroy(&diagonal));
@@ -154,23 +146,19 @@ PetscErrorCode NullSpace::Find(PC pc)
   Mat const    A = pc->pmat;
   MatNullSpace attached;
   PetscBool    assembled;
-  bool         null = true;
+  bool         null = true, device;
+  Exec         exec;
 
   PetscFunctionBegin;
   PetscCall(MatNullSpaceDestroy(&space_));
   PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)A, &assembled, MATSEQAIJ, MATMPIAIJ, ""));
   PetscCall(MatGetNullSpace(A, &attached));
   if (pc->mat != A || !(assembled || attached)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(SpaceOf(A, &exec, &device));
   if (!attached) {
-    bool device;
-    PetscCall(LocalRows::OnDevice(A, &device));
-    int here = device, all;
-    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
-    device = all;
     if (device && regular_ && pc->flag == SAME_NONZERO_PATTERN) PetscFunctionReturn(PETSC_SUCCESS);
-    if (device) PetscCall(MayAnnihilateOnDevice(A, &null));
-    else PetscCall(MayAnnihilate(A, &null));
-    if (null) PetscCall(FindConstants(A));
+    if (!device) PetscCall(MayAnnihilate(A, &null)); // on a device no row comes to the host alone
+    if (null) PetscCall(FindConstants(exec, A));
     regular_ = !space_;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -183,7 +171,7 @@ PetscErrorCode NullSpace::Find(PC pc)
   PetscCall(MatGetDiagonal(A, diagonal));
   PetscCall(VecSet(v, 1));
   for (PetscInt k = constant ? -1 : 0; k < n && null; ++k)
-    PetscCall(Annihilates(A, k < 0 ? v : vectors[k], diagonal, attached_rounding, &null));
+    PetscCall(Annihilates(exec, A, k < 0 ? v : vectors[k], diagonal, attached_rounding, &null));
   PetscCall(VecDestroy(&v));
   PetscCall(VecDestroy(&diagonal));
   if (!null) {

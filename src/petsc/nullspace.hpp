@@ -2,6 +2,7 @@
 // large where coefficients jump: (r, B r) becomes negative, and CG gives up. P B P with the orthogonal projection P
 // knows nothing of them.
 #pragma once
+#include "exec/exec.hpp"
 #include "petsc/compat.h"
 #include <petsc/private/pcimpl.h>
 
@@ -32,7 +33,7 @@ private:
   // its transpose make nothing but rounding of them. None where the operator is another matrix, or none in rows.
   // Collective.
   PetscErrorCode Find(PC pc);
-  PetscErrorCode FindConstants(Mat A);
+  PetscErrorCode FindConstants(const Exec &exec, Mat A);
   PetscErrorCode Update(PC pc);
   MatNullSpace     space_  = nullptr;
   Vec              copy_   = nullptr;

@@ -132,12 +132,7 @@ struct Levels {
 };
 struct FindLevels {
   const signed char *level;
-  int                n;
-  HD void            operator()(int i, int j, Levels &l) const
-  {
-    const int p = j * list_row + i;
-    if (p < n) l.join({level[p], level[p]});
-  }
+  HD void            operator()(int p, Levels &l) const { l.join({level[p], level[p]}); }
 };
 
 template <int D, class T> struct Weights {
@@ -305,7 +300,7 @@ std::vector<Cells> cells_of(const Exec &exec, const Tree &tree, int k, int trees
     for_each(exec, n,
              Replace<D>{c.start.data(), c.level.data(), c.vertex_key.data(), w.vertex_hangs.data(), v, c.vertex.data(),
                         c.hangs.data()});
-    forall_join(exec, list_box(n), FindLevels{c.level.data(), n}, (Levels *)(found.data() + 3 * t + 1));
+    join_each(exec, n, FindLevels{c.level.data()}, (Levels *)(found.data() + 3 * t + 1));
   }
   copy(found, shape);
   for (size_t t = 0; t < all.size(); ++t) {

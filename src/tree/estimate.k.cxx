@@ -28,12 +28,10 @@ template <class T> struct TakeDiagonal {
   const T        *a;
   const int      *perm;  // of the mesh
   const Diagonal *place; // nullptr: of a coarse grid, or not known
-  int             bs, n;
+  int             bs;
   T              *out;
-  HD void         operator()(int k, int row, Diagonals &found) const
+  HD void         operator()(int p, Diagonals &found) const
   {
-    const int p = row * list_row + k;
-    if (p >= n) return;
     int e = i[p + 1];
 #ifdef __CUDA_ARCH__
     constexpr int at_once = 8; // columns, as nothing else hides their latency
@@ -72,14 +70,13 @@ template <class T> struct Root {
 template <class T> struct Change {
   const int *i, *j;
   const T   *a, *old, *now, *before; // now and before: roots of the inverse diagonal
-  int        bs, n, log_threads;
-  HD void    operator()(int item, int line, Largest &change) const
+  int        bs, log_threads;
+  HD void    operator()(int item, Largest &change) const
   {
-    const Shared at(line * list_row + item, log_threads); // of an unknown
+    const Shared at(item, log_threads); // of an unknown
     const int    row = at.node, p = row / bs, k = row % bs;
     int          first = 0, step = 1;
     double       sum = 0;
-    if (row >= n * bs) return;
 #ifdef __CUDA_ARCH__
     first = at.thread;
     step <<= log_threads;
@@ -109,11 +106,9 @@ struct Rounding { // of sums of rows, beside the diagonal
 template <class T> struct CompareSums {
   const int *i, *j;
   const T   *a, *sums; // sums: without rounding, of each unknown over all nodes
-  int        bs, n;
-  HD void    operator()(int item, int line, Rounding &found) const
+  int        bs;
+  HD void    operator()(int p, Rounding &found) const
   {
-    const int p = line * list_row + item;
-    if (p >= n) return;
     const int own = own_entry(i, j, p);
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
       double sum = 0;
@@ -181,10 +176,10 @@ template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, c
   const int    unknowns = level.n * params_.bs;
   const size_t at = (size_t)number * (size_t)statistics;
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
-  forall_join(exec_, list_box(level.n),
-              TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm.data(),
-                              number ? nullptr : place.data(), params_.bs, level.n, level.inverse.data()},
-              (Diagonals *)(statistics_.data() + at));
+  join_each(exec_, level.n,
+            TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm.data(),
+                            number ? nullptr : place.data(), params_.bs, level.inverse.data()},
+            (Diagonals *)(statistics_.data() + at));
   if (level.distributed) reduce_statistics({at, at + 1}, MPI_MAX);
   for_each(exec_, unknowns, InvertDiagonal<T>{statistics_.data() + at, level.inverse.data()});
 }
@@ -216,9 +211,9 @@ template <class T> void NumericSetup<T>::compare_sums(Level<T> &fine, Level<T> &
   if (sums_.size() < (size_t)coarse.unknowns()) sums_ = make_unset<T>((size_t)coarse.unknowns());
   for_each(exec_, coarse.unknowns(), CopyValues<T>{sums.data(), sums_.data()});
   const size_t at = (size_t)(&coarse - levels_.data() + 1) * (size_t)statistics - 2;
-  forall_join(exec_, list_box(coarse.n),
-              CompareSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs, coarse.n},
-              (Rounding *)(statistics_.data() + at));
+  join_each(exec_, coarse.n,
+            CompareSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs},
+            (Rounding *)(statistics_.data() + at));
   if (coarse.distributed) reduce_statistics({at}, MPI_MAX);
 }
 
@@ -241,10 +236,10 @@ template <class T> void NumericSetup<T>::bound_change(Level<T> &level, int numbe
   level.roots(level.work.r);
   level.halo(level.work.r.data());
   level.halo(level.work.z.data());
-  forall_join(exec_, list_box((level.n * params_.bs) << level.log_threads),
-              Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.work.r.data(),
-                        level.work.z.data(), params_.bs, level.n, level.log_threads},
-              (Largest *)(statistics_.data() + at));
+  join_each(exec_, (level.n * params_.bs) << level.log_threads,
+            Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.work.r.data(),
+                      level.work.z.data(), params_.bs, level.log_threads},
+            (Largest *)(statistics_.data() + at));
 }
 
 // found: the statistics of all grids, on the host; their changes become the largest over the processes.

@@ -115,11 +115,9 @@ struct Ends {
 };
 template <class T> struct FindEnds {
   const T *d;
-  int      n;
-  HD void  operator()(int k, int line, Ends &found) const
+  HD void  operator()(int p, Ends &found) const
   {
-    const int p = line * list_row + k;
-    if (p < n && d[p] > 0) found.join({(double)d[p], 1. / d[p]});
+    if (d[p] > 0) found.join({(double)d[p], 1. / d[p]});
   }
 };
 
@@ -134,7 +132,7 @@ template <class T> bool NumericSetup<T>::jumps()
   Buffer<double> sum   = make<double>(1);
   if (strategy_->looks_first) {
     Ends ends;
-    forall_join(exec_, list_box(level.n * params_.bs), FindEnds<T>{level.inverse.data(), level.n * params_.bs}, &ends);
+    join_each(exec_, level.n * params_.bs, FindEnds<T>{level.inverse.data()}, &ends);
     MPI_Allreduce(MPI_IN_PLACE, &ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
     if (ends.largest * ends.over <= jump) return false;
   }

@@ -26,12 +26,11 @@ struct Ends {
 struct FindEnds {
   const double        *x;
   const unsigned char *left_out; // or nullptr
-  int                  dim, n;
-  HD void              operator()(int i, int j, Ends &ends) const
+  int                  dim;
+  HD void              operator()(int p, Ends &ends) const
   {
-    const int p = j * list_row + i;
-    Ends      mine;
-    if (p >= n || (left_out && left_out[p])) return;
+    Ends mine;
+    if (left_out && left_out[p]) return;
     for (int q = 0; q < dim; ++q) {
       const double v = x[(ptrdiff_t)dim * p + q];
       mine.low[q] = mine.high[q] = v;
@@ -95,9 +94,7 @@ template <int D> struct Count {
 bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned char *left_out, double *low,
                double *high)
 {
-  Buffer<Ends> found(Extent{1, exec.space});
-  forall_join(exec, list_box(n), FindEnds{x, left_out, dim, n}, found.data());
-  const Ends ends = fetch(found, 0);
+  const Ends ends = join_each<Ends>(exec, n, FindEnds{x, left_out, dim});
   for (int q = 0; q < 3; ++q) low[q] = ends.low[q], high[q] = ends.high[q];
   return !ends.bad;
 }

@@ -41,9 +41,8 @@ struct Longest {
 struct FindLongest {
   const int *columns, *pairs, *rows, *begin;
   int        leaves, nodes;
-  HD void    operator()(int k, int line, Longest &found) const
+  HD void    operator()(int p, Longest &found) const
   {
-    const int p = line * list_row + k;
     if (p < leaves) found.join({columns[p + 1] - columns[p], pairs[p + 1] - pairs[p], 0, begin[p + 1] - begin[p]});
     if (p < nodes) found.join({0, 0, rows[p + 1] - rows[p], 0});
   }
@@ -180,12 +179,10 @@ template <class T> void GalerkinSetup<T>::incidences(Level<T> &fine, int nodes)
 template <class T> void GalerkinSetup<T>::shorten_lists(Level<T> &fine, const Level<T> &coarse)
 {
   const int cells = fine.transfer.cells, nodes = coarse.rows;
-  Buffer<Longest> longest = make<Longest>(1);
-  forall_join(exec_, list_box(std::max(cells, nodes)),
-              FindLongest{fine.product.columns.data(), fine.product.pairs.data(), coarse.i.data(),
-                          fine.transfer.begin.data(), cells, nodes},
-              longest.data());
-  const Longest found = fetch(longest, 0);
+  const Longest found = join_each<Longest>(
+    exec_, std::max(cells, nodes),
+    FindLongest{fine.product.columns.data(), fine.product.pairs.data(), coarse.i.data(), fine.transfer.begin.data(),
+                cells, nodes});
   fine.product.widest         = found.columns;
   fine.product.fullest        = found.nodes;
   if (std::max({found.columns, found.pairs, found.row}) < no_slot<unsigned char>) {

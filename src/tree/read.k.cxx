@@ -65,12 +65,11 @@ struct FindConstrained {
   unsigned char *constrained;
   Diagonal      *place; // or nullptr
   int            log_threads;
-  HD void        operator()(int k, int line, Findings &found) const
+  HD void        operator()(int item, Findings &found) const
   {
-    const Shared at(line * list_row + k, log_threads);
+    const Shared at(item, log_threads);
     const int    row = at.node;
     Index        diagonal;
-    if (row >= m.n * bs) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
@@ -97,11 +96,10 @@ template <class T> struct RereadRows {
   T                   *now;
   const Diagonal      *place; // or nullptr, else bs is 1
   int                  log_threads;
-  HD void              operator()(int k, int line, Findings &found) const
+  HD void              operator()(int item, Findings &found) const
   {
-    const Shared at(line * list_row + k, log_threads);
+    const Shared at(item, log_threads);
     const int    row = at.node;
-    if (row >= m.n * bs) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
@@ -189,10 +187,8 @@ template <class T> struct FillValues {
   int              points;
   double           scale, rescaled; // of the values; the one before over it
   T               *a, *sums;        // sums: of each row's own unknown at all nodes; nullptr: not wanted
-  HD void          operator()(int item, int line, Reading &found) const
+  HD void          operator()(int p, Reading &found) const
   {
-    const int p = line * list_row + item;
-    if (p >= points) return;
     m.fetch_ahead(perm, p, points);
     int at = i[p];
     // nothing is left out: the pattern knows where the columns are
@@ -256,15 +252,13 @@ template <class T> struct FillScalars {
   const int       *perm, *where, *i;
   int             *j;
   const T         *before, *now;
-  int              points;
   double           scale, rescaled;
   T               *a, *sums;
-  HD void          operator()(int item, int line, Reading &found) const
+  HD void          operator()(int item, Reading &found) const
   {
-    const Shared at(line * list_row + item, scalar_log_threads);
+    const Shared at(item, scalar_log_threads);
     const int    p = at.node;
     double       sum = 0, of_row = 0;
-    if (p >= points) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
@@ -338,14 +332,12 @@ static double scale_of(double largest)
 template <class T> Failure Hierarchy<T>::find_constrained(const Rows &rows)
 {
   const int        unknowns = rows.n * params_.bs, log_threads = shared_by(exec_, rows, params_.bs);
-  Buffer<Findings> found = make<Findings>(1);
   constrained_.kind      = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   diagonal_ = Buffer<Diagonal>();
   if (strategy_->notes_diagonal && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
-  forall_join(exec_, list_box(unknowns << log_threads),
-              FindConstrained{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads},
-              found.data());
-  const Findings all     = fetch(found, 0);
+  const Findings all     = join_each<Findings>(
+    exec_, unknowns << log_threads,
+    FindConstrained{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads});
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
   scale_ = scale_of(largest);
@@ -386,15 +378,15 @@ template <class T> double Hierarchy<T>::fill(const Rows &rows, const T *before, 
   Buffer<Reading>        found = make<Reading>(1);
   T *const               sums  = numeric_.row_sums((size_t)level.n * (size_t)params_.bs);
   if (scalars(exec_, rows, params_.bs))
-    forall_join(exec_, list_box(level.points << scalar_log_threads),
-                FillScalars<T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
-                                      level.points, scale_, rescaled, level.a.data(), sums},
-                found.data());
+    join_each(exec_, level.points << scalar_log_threads,
+              FillScalars<T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, scale_,
+                             rescaled, level.a.data(), sums},
+              found.data());
   else
-    forall_join(exec_, list_box(level.points),
-                FillValues<T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
-                                     level.points, scale_, rescaled, level.a.data(), sums},
-                found.data());
+    join_each(exec_, level.points,
+              FillValues<T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
+                            level.points, scale_, rescaled, level.a.data(), sums},
+              found.data());
   couplings(rows);
   if (!before && !params_.falls_back) return 0;
   const Reading read = fetch(found, 0);
@@ -417,15 +409,13 @@ template <class T> double Hierarchy<T>::fill(const Rows &rows, const T *before, 
 template <class T> bool Hierarchy<T>::reread(const Rows &rows, Failure &failure)
 {
   Level<T>        &level = levels_[0];
-  Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
   const int        log_threads = shared_by(exec_, rows, params_.bs);
   level.roots(level.work.z);
-  forall_join(exec_, list_box((rows.n * params_.bs) << log_threads),
-              RereadRows<T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale,
-                                   level.work.r.data(), diagonal_.data(), log_threads},
-              found.data());
-  const Findings mine = fetch(found, 0);
+  const Findings mine = join_each<Findings>(
+    exec_, (rows.n * params_.bs) << log_threads,
+    RereadRows<T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale, level.work.r.data(),
+                  diagonal_.data(), log_threads});
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
   MPI_Allreduce(here, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);

@@ -43,12 +43,10 @@ struct Moments {
 struct FindMoments {
   RowReader reader;
   const double    *x;
-  int              dim, n;
-  HD void          operator()(int i, int j, Moments &sum) const
+  int              dim;
+  HD void          operator()(int p, Moments &sum) const
   {
-    const int p = j * list_row + i;
-    double    m[3] = {}, size = 0;
-    if (p >= n) return;
+    double m[3] = {}, size = 0;
     reader.each(p, [&](int k, int column, double v) {
       const int other = reader.node(column);
       if (column - other * reader.bs != k) return;
@@ -67,13 +65,12 @@ struct FindMoments {
 struct FindScalarMoments {
   RowReader reader;
   const double    *x;
-  int              dim, n;
-  HD void          operator()(int i, int j, Moments &sum) const
+  int              dim;
+  HD void          operator()(int p, Moments &sum) const
   {
     constexpr int at_once = 8;
-    const int     p = j * list_row + i;
     double        m[3] = {}, mine[3] = {}, size = 0;
-    if (p >= n || (reader.constrained && reader.constrained[p])) return;
+    if (reader.constrained && reader.constrained[p]) return;
     for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
     const Index end = reader.m.i[p + 1];
     for (Index e = reader.m.i[p]; e < end; e += at_once) {
@@ -105,12 +102,10 @@ struct FindScalarMoments {
 // anisotropy.
 template <class T> void Hierarchy<T>::stretch_frame(const Rows &rows, const Buffer<double> &x)
 {
-  Buffer<Moments> found = make<Moments>(1);
   const RowReader reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
-  if (scalars(exec_, rows, params_.bs))
-    forall_join(exec_, list_box(rows.n), FindScalarMoments{reader, x.data(), params_.dim, rows.n}, found.data());
-  else forall_join(exec_, list_box(rows.n), FindMoments{reader, x.data(), params_.dim, rows.n}, found.data());
-  Moments mine = fetch(found, 0), sum;
+  Moments sum, mine = scalars(exec_, rows, params_.bs)
+                        ? join_each<Moments>(exec_, rows.n, FindScalarMoments{reader, x.data(), params_.dim})
+                        : join_each<Moments>(exec_, rows.n, FindMoments{reader, x.data(), params_.dim});
   MPI_Allreduce(&mine, &sum, sizeof(Moments) / sizeof(double), MPI_DOUBLE, MPI_SUM, comm_);
   const double *const along   = sum.sums();
   double              largest = 0;

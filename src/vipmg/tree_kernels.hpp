@@ -121,12 +121,9 @@ struct Residual {
 // F = -r / scale, which was -b / scale before x
 struct Measures {
   const double *x, *b, *lo, *up, *r, *diagonal;
-  int           n;
   double        scale, zero;
-  HD void       operator()(int i, int j, Measure &m) const
+  HD void       operator()(int p, Measure &m) const
   {
-    const int p = j * list_row + i;
-    if (p >= n) return;
     const double change = (b[p] - r[p]) / scale;
     m.moved += change * change;
     m.add(-r[p] / scale, x[p], lo[p], up[p], diagonal[p], zero);
@@ -135,12 +132,10 @@ struct Measures {
 struct Look {
   const int    *perm;
   const double *F, *X, *X0, *XL, *XU, *r, *diagonal;
-  int           bs, n;
+  int           bs;
   double        scale, zero;
-  HD void       operator()(int i, int j, Point &to) const
+  HD void       operator()(int p, Point &to) const
   {
-    const int p = j * list_row + i;
-    if (p >= n) return;
     const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
     const double    f = F[q], here = X[q], d = f + r[p] / scale;
     to.difference += d * d;
@@ -153,12 +148,10 @@ struct Look {
 struct Store {
   const int    *perm;
   const double *X0, *XL, *XU, *F, *d;
-  int           bs, n;
+  int           bs;
   double        t, *X;
-  HD void       operator()(int i, int j, Moved &m) const
+  HD void       operator()(int p, Moved &m) const
   {
-    const int p = j * list_row + i;
-    if (p >= n) return;
     const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
     const double    v = step_to(X0[q], XL[q], XU[q], d[p], t);
     X[q] = v;

@@ -190,18 +190,12 @@ void TreeProblem::keep()
 
 Measure TreeProblem::measure()
 {
-  Bounded        &g = grids_[0];
-  const int       n = level(0).unknowns();
-  Buffer<Measure> found(Extent{1, exec_.space});
-  Measure         m;
+  Bounded &g = grids_[0];
   each_product(0, g.x.data(),
                Residual{g.b.data(), g.inverse.data(), g.x.data(), diagonal_.data(), tree_.units(), g.r.data()});
-  forall_join(
-    exec_, list_box(n),
-    Measures{g.x.data(), g.b.data(), g.lo.data(), g.up.data(), g.r.data(), diagonal_.data(), n, tree_.units(),
-             zero_tolerance},
-    found.data());
-  copy(found.data(), exec_.space, &m, Space::host, 1);
+  Measure m = join_each<Measure>(exec_, level(0).unknowns(),
+                                 Measures{g.x.data(), g.b.data(), g.lo.data(), g.up.data(), g.r.data(),
+                                          diagonal_.data(), tree_.units(), zero_tolerance});
   if (has_parts(0)) m = sum_over((MPI_Comm)comm_, m);
   m.changed = changed_;
   return m;
@@ -209,25 +203,16 @@ Measure TreeProblem::measure()
 
 Point TreeProblem::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
-  const int     n = level(0).unknowns();
-  Buffer<Point> found(Extent{1, exec_.space});
-  Point         p;
-  forall_join(exec_, list_box(n),
-              Look{tree_.order().data(), F, X, X0 ? X0 : X, XL, XU, grids_[0].r.data(), diagonal_.data(), level(0).bs,
-                   n, tree_.units(), zero_tolerance},
-              found.data());
-  copy(found.data(), exec_.space, &p, Space::host, 1);
+  const Point p = join_each<Point>(exec_, level(0).unknowns(),
+                                   Look{tree_.order().data(), F, X, X0 ? X0 : X, XL, XU, grids_[0].r.data(),
+                                        diagonal_.data(), level(0).bs, tree_.units(), zero_tolerance});
   return has_parts(0) ? sum_over((MPI_Comm)comm_, p) : p;
 }
 
 Moved TreeProblem::step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X)
 {
-  const int     n = level(0).unknowns();
-  Buffer<Moved> found(Extent{1, exec_.space});
-  Moved         m;
-  forall_join(exec_, list_box(n), Store{tree_.order().data(), X0, XL, XU, F, kept_.data(), level(0).bs, n, t, X},
-              found.data());
-  copy(found.data(), exec_.space, &m, Space::host, 1);
+  const Moved m = join_each<Moved>(exec_, level(0).unknowns(),
+                                   Store{tree_.order().data(), X0, XL, XU, F, kept_.data(), level(0).bs, t, X});
   return has_parts(0) ? sum_over((MPI_Comm)comm_, m) : m;
 }
 
