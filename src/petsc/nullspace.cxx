@@ -146,7 +146,7 @@ PetscErrorCode NullSpace::Find(PC pc)
   Mat const    A = pc->pmat;
   MatNullSpace attached;
   PetscBool    assembled;
-  bool         null = true, device;
+  bool         null = true, device = false;
   Exec         exec;
 
   PetscFunctionBegin;
