@@ -274,7 +274,7 @@ template <class T> double BlackSystem<T>::precondition()
   }
   on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
                            l.layout.half});
-  h_.run_cycle(!h_.corrects_parts());
+  h_.run_cycle(true);
   for (size_t k = 0; k < nulls_; ++k) {
     const Buffer<double> &u = null_[k];
     const double          c = sum(dot(l, black, u.data(), l.x.data()));
@@ -322,7 +322,7 @@ template <class T> double BlackSystem<T>::step(double alpha)
 
 template <class T> bool BlackSystem<T>::at_once() const
 {
-  return chunk_of(h_.first().exec) == 1 && h_.first().shared && !h_.corrects_parts();
+  return chunk_of(h_.first().exec) == 1 && h_.first().shared;
 }
 
 template <class T> void BlackSystem<T>::launch_iteration()

@@ -137,20 +137,15 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
   for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free_among_dirichlet(), from, to, l.layout.half});
 }
 
-// Constants on loose parts before and after the cycle.
+// Constants on loose parts before and after the cycle, whose right-hand side is what the first ones leave.
 template <class T> void Hierarchy<T>::cycle_with_parts()
 {
-  Level<T>    &l     = levels_[0];
-  const size_t n     = l.layout.size();
-  const Space  space = exec_.space;
-  parts_.project(l, comm_, l.b.data(), constants_.data(), false);
-  copy(l.b.data(), space, right_.data(), space, n);
-  copy(constants_.data(), space, l.x.data(), space, n);
-  find_residual(l);
-  copy(l.r.data(), space, l.b.data(), space, n);
-  launch_cycle(false);
-  for_each(exec_, (int)n, multigrid::Axpy<T, T>{constants_.data(), l.x.data(), (T)1, true});
-  copy(right_.data(), space, l.b.data(), space, n);
+  Level<T> &l = levels_[0];
+  parts_.project(l, comm_, l.b.data(), l.x.data(), false);
+  l.halo.exchange(l.x.data());
+  each_row(l, l.x.data(), Residual<T>{l.b.data(), l.b.data()});
+  begun_ = false;
+  multigrid::cycle(*this, cycle_, 0);
   find_residual(l);
   parts_.project(l, comm_, l.r.data(), l.x.data(), true);
 }
@@ -163,6 +158,7 @@ template <class T> uint64_t Hierarchy<T>::prepare_cycle()
 
 template <class T> void Hierarchy<T>::launch_cycle(bool begun)
 {
+  if (!parts_.empty()) return cycle_with_parts();
   begun_ = begun;
   multigrid::cycle(*this, cycle_, 0);
 }
@@ -170,8 +166,7 @@ template <class T> void Hierarchy<T>::launch_cycle(bool begun)
 template <class T> void Hierarchy<T>::run_cycle(bool begun)
 {
   const uint64_t version = prepare_cycle();
-  if (!parts_.empty()) cycle_with_parts();
-  else if (levels_[0].shared || peers_)
+  if (levels_[0].shared || (peers_ && parts_.empty()))
     graph_.run(exec_.space, 2 * version + begun, 0, [&] { launch_cycle(begun); });
   else launch_cycle(begun);
 }

@@ -141,8 +141,9 @@ public:
   Level<T>      &first() { return levels_[0]; }
   const uint8_t *free() const { return free_.data(); }
   const uint8_t *free_among_dirichlet() const { return dirichlet_ ? free_.data() : nullptr; } // nullptr: all are
-  bool           corrects_parts() const { return !parts_.empty(); }
-  void           run_cycle(bool begun);  // levels_[0].x from levels_[0].b
+  // levels_[0].x from levels_[0].b, which changes. begun: levels_[0].z is the first step's already, which a correction
+  // by parts leaves unused.
+  void           run_cycle(bool begun);
   uint64_t       prepare_cycle();        // before launch_cycle(); what a graph with it must be recorded anew for
   void           launch_cycle(bool begun);
 
@@ -208,7 +209,6 @@ private:
   Graph                     graph_;       // of the cycle, on a device
   uint64_t                  setups_ = 0;  // that changed what is in it
   Parts                    parts_;
-  Buffer<T>                right_, constants_; // of a correction by parts
   bool                     begun_ = false; // the first step of the next smoothing from zero
   std::unique_ptr<BlackSystem<T>> black_;
   std::shared_ptr<Peers>          peers_;

@@ -33,23 +33,23 @@ private:
 
 class Parts {
 public:
-  // Finds the parts. loose: the number of very weak couplings on all processes. Nothing is done if it is zero, or the
-  // same as in a search that found no parts. lines: parts that are mainly coupled with each other, such as the lines of
-  // an anisotropic problem, are left to the coarsening. Collective.
-  template <class T> void setup(const Level<T> &l, const Comm &comm, double loose, bool lines);
+  // Finds the parts, and returns whether there may be others than before. loose: the number of very weak couplings on
+  // all processes. Nothing is done if it is zero, or the same as in a search that found no parts. lines: parts that are
+  // mainly coupled with each other, such as the lines of an anisotropic problem, are left to the coarsening. Collective.
+  template <class T> bool setup(const Level<T> &l, const Comm &comm, double loose, bool lines);
   bool                    empty() const { return !count_; }
   int                     count() const { return count_; }
   size_t                  bytes() const;
-  // v = the correction that is constant on each part and makes the sums of r over the parts zero, zero elsewhere; or
-  // v += it. Collective.
-  template <class T> void project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool add);
+  // v = the correction that is constant on each part and makes the sums of r over the parts zero, zero elsewhere;
+  // again: v += the correction of the call before and that of the r which these have left. Collective.
+  template <class T> void project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool again);
 
 private:
   int            count_ = 0;
   double         loose_ = 0; // at the last search
   Buffer<int>    label_;     // of the nodes that are smoothed: part from 1, 0 where there is none
   Groups         groups_;
-  Buffer<double> value_, inverse_;
+  Buffer<double> sum_, value_, inverse_;
 };
 
 // --- components.k.cxx ---

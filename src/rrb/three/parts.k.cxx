@@ -1,6 +1,7 @@
 // Loose parts: which components are, and the correction by constants on them.
 #include "box/tuning.hpp"
 #include "exec/each.hpp"
+#include "exec/shared.hpp"
 #include "exec/sort.hpp"
 #include "rrb/three/hierarchy.hpp"
 #include <algorithm>
@@ -10,35 +11,30 @@ namespace tessera::rrb::three {
 
 namespace {
 
-constexpr int piece = 128; // nodes that are summed one after the other
+constexpr int piece = 1024; // nodes whose values are summed together
+constexpr int log_threads = 5; // of a device that share a sum
 
-// Sums over a few nodes, in an order that no number of threads changes.
-template <class V> struct SumPiece {
-  const int *nodes, *pieces;
+// Sums of pieces, in an order that no number of threads changes. nodes: their places in r, nullptr: 0, 1, 2 and so on.
+template <class V> struct SumPieces {
+  const int *nodes, *first;
   const V   *r;
-  double    *partial;
-  HD void    operator()(int p) const
+  double    *sums;
+  int        log_threads;
+  HD void    operator()(int item) const
   {
-    double sum = 0;
-    for (int n = pieces[p]; n < pieces[p + 1]; ++n) sum += (double)r[nodes[n]];
-    partial[p] = sum;
-  }
-};
-struct SumPart {
-  const int    *first;
-  const double *partial;
-  double       *value;
-  HD void       operator()(int c) const
-  {
-    double sum = 0;
-    for (int p = first[c]; p < first[c + 1]; ++p) sum += partial[p];
-    value[c] = sum;
+    const Shared at(item, log_threads);
+    double       sum = 0;
+    for (int n = first[at.node] + at.thread; n < first[at.node + 1]; n += 1 << log_threads)
+      sum += (double)r[nodes ? nodes[n] : n];
+    sum = sum_shared(sum, log_threads);
+    if (!at.thread) sums[at.node] = sum;
   }
 };
 struct Divide {
-  const double *inverse;
+  const double *inverse, *sum;
   double       *value;
-  HD void       operator()(int c) const { value[c] *= inverse[c]; }
+  bool          again;
+  HD void       operator()(int c) const { value[c] = (again ? value[c] : 0) + inverse[c] * sum[c]; }
 };
 // 4 B of the label and the value, read and written, a node.
 template <class T> struct AddConstants {
@@ -241,31 +237,37 @@ template <class T> void Groups::list(const Level<T> &l, const Buffer<int> &label
 
 template <class V> void Groups::sum(const Exec &exec, const V *r, double *value)
 {
-  for_each(exec, (int)partial_.size(), SumPiece<V>{nodes_.data(), pieces_.data(), r, partial_.data()});
-  for_each(exec, count_ + 1, SumPart{first_.data(), partial_.data(), value});
+  const int log = shared_on(exec, log_threads);
+  for_each(exec, (int)partial_.size() << log,
+           SumPieces<V>{nodes_.data(), pieces_.data(), r, partial_.data(), log});
+  for_each(exec, (count_ + 1) << log, SumPieces<double>{nullptr, first_.data(), partial_.data(), value, log});
 }
 
 size_t Groups::bytes() const { return nodes_.bytes() + pieces_.bytes() + first_.bytes() + partial_.bytes(); }
 
-size_t Parts::bytes() const { return groups_.bytes() + label_.bytes() + value_.bytes() + inverse_.bytes(); }
-
-template <class T> void Parts::setup(const Level<T> &l, const Comm &comm, double loose, bool lines)
+size_t Parts::bytes() const
 {
+  return groups_.bytes() + label_.bytes() + sum_.bytes() + value_.bytes() + inverse_.bytes();
+}
+
+template <class T> bool Parts::setup(const Level<T> &l, const Comm &comm, double loose, bool lines)
+{
+  const bool had = !empty();
   if (!(loose > 0) || (!count_ && loose == loose_)) {
     count_ = loose > 0 ? count_ : 0;
     loose_ = loose;
-    return;
+    return had && empty();
   }
   *this  = Parts();
   loose_ = loose;
-  if (l.layout.size() > (size_t)std::numeric_limits<int>::max()) return; // numbers of nodes are int here
+  if (l.layout.size() > (size_t)std::numeric_limits<int>::max()) return had; // numbers of nodes are int here
   const Extent n{l.layout.size(), l.exec.space};
   Buffer<int>  label;
   const int    total = find_components(l, comm, label);
-  if (total < 2) return;
+  if (total < 2) return had;
   std::vector<int> used((size_t)total + 1, 0);
   count_ = choose_parts(l, comm, lines, label, used);
-  if (!count_) return;
+  if (!count_) return had;
   const Buffer<int> on_device = copy_to(l.exec.space, used);
   Buffer<double>    field(n);
   for_each(l.exec, (int)n.n, GatherValues<int>{label.data(), on_device.data(), label.data()});
@@ -282,24 +284,25 @@ template <class T> void Parts::setup(const Level<T> &l, const Comm &comm, double
   for (size_t c = 0; c < inverse.size(); ++c)
     inverse[c] = c && inverse[c] > rounding * scale[c] ? 1 / inverse[c] : 0;
   inverse_ = copy_to(l.exec.space, inverse);
-  value_.resize(Extent{inverse.size(), l.exec.space});
+  for (Buffer<double> *v : {&sum_, &value_}) v->resize(Extent{inverse.size(), l.exec.space});
+  return true;
 }
 
-template <class T> void Parts::project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool add)
+template <class T> void Parts::project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool again)
 {
-  groups_.sum(l.exec, r, value_.data());
+  groups_.sum(l.exec, r, sum_.data());
   if (!l.shared) {
     std::vector<double> sums((size_t)count_ + 1);
-    copy(value_.data(), l.exec.space, sums.data(), Space::host, sums.size());
+    copy(sum_.data(), l.exec.space, sums.data(), Space::host, sums.size());
     sum_over(comm, l.shared, sums);
-    copy(sums.data(), Space::host, value_.data(), l.exec.space, sums.size());
+    copy(sums.data(), Space::host, sum_.data(), l.exec.space, sums.size());
   }
-  for_each(l.exec, count_ + 1, Divide{inverse_.data(), value_.data()});
-  box::for_nodes(l.exec, l.layout, l.own, AddConstants<T>{value_.data(), label_.data(), v, l.layout.half, add});
+  for_each(l.exec, count_ + 1, Divide{inverse_.data(), sum_.data(), value_.data(), again});
+  box::for_nodes(l.exec, l.layout, l.own, AddConstants<T>{value_.data(), label_.data(), v, l.layout.half, again});
 }
 
 #define INSTANTIATE(T) \
-  template void Parts::setup(const Level<T> &, const Comm &, double, bool); \
+  template bool Parts::setup(const Level<T> &, const Comm &, double, bool); \
   template void Parts::project(const Level<T> &, const Comm &, const T *, T *, bool);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -31,7 +31,7 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + last_.bytes();
+  size_t b = parts_.bytes() + free_.bytes() + last_.bytes();
   b += small_.bytes() + (black_ ? black_->bytes() : 0);
   for (const Level<T> &l : levels_) b += l.bytes();
   return b;

@@ -354,10 +354,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
     return failure;
   }
   if (!refresh) join();
-  parts_.setup(finest, comm_, kinds_[0].loose, !(finest.served_badly > badly_some));
-  for (auto *f : {&right_, &constants_})
-    if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
-      f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
+  if (parts_.setup(finest, comm_, kinds_[0].loose, !(finest.served_badly > badly_some))) ++setups_;
   const Cycle cycle = params_.cycle != Cycle::automatic ? params_.cycle
                     : kinds_[0].jumps > jumps_some      ? Cycle::w
                                                         : Cycle::v;
