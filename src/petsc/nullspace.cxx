@@ -133,7 +133,8 @@ PetscErrorCode NullSpace::FindConstants(const Exec &exec, Mat A)
   if (null) {
     PetscCall(VecNormalize(v, &norm));
     const PetscBool whole = all[0] == rows ? PETSC_TRUE : PETSC_FALSE;
-    PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), whole, whole ? 0 : 1, whole ? nullptr : &v, &space_));
+    PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), whole, whole ? 0 : 1, whole ? nullptr : &v,
+                                 &space_));
   }
   PetscCall(VecDestroy(&sums));
   PetscCall(VecDestroy(&diagonal));
