@@ -35,7 +35,7 @@ class Parts {
 public:
   // Finds the parts, and returns whether there may be others than before. loose: the number of very weak couplings on
   // all processes. Nothing is done if it is zero, or the same as in a search that found no parts. lines: parts that are
-  // mainly coupled with each other, such as the lines of an anisotropic problem, are left to the coarsening. Collective.
+  // mainly coupled with each other, as lines of an anisotropic problem are, are left to the coarsening. Collective.
   template <class T> bool setup(const Level<T> &l, const Comm &comm, double loose, bool lines);
   bool                    empty() const { return !count_; }
   int                     count() const { return count_; }
