@@ -63,6 +63,7 @@ constexpr double weak_fraction     = 0.02;  // a grid with more such nodes gets 
 constexpr double diagonal_fraction = 0.1;   // one with more nodes whose diagonal couplings differ gets both
 constexpr double mixed_fraction    = 0.2;   // both directions weak at more nodes: rough coefficients, to be tried
 constexpr int    trial_steps    = 8;     // steps of CG of the trial, at most
+constexpr long   visits_once    = 5000;  // a grid in space of at most so many nodes visits the next one once (device)
 constexpr double few_jumps      = 0.2;   // jumps at fewer nodes than that are single lines and points
 constexpr double trial_fair     = 20;    // a trial that foretells more iterations has failed
 constexpr int    test_vectors   = 4;     // least squares: test vectors

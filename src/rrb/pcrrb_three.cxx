@@ -147,6 +147,8 @@ static PetscErrorCode MakeThree(PC pc)
   params.cycle     = r->options.cycle == PC_RRB_CYCLE_V ? rrb::three::Cycle::v
                    : r->options.cycle == PC_RRB_CYCLE_W ? rrb::three::Cycle::w
                                                         : rrb::three::Cycle::automatic;
+  if (params.cycle == rrb::three::Cycle::automatic && rrb::strategy_of(t.exec.space).few_cycles)
+    params.visits_once = tuning::visits_once;
   params.degree    = (int)r->options.sweeps;
   params.levels    = (int)PetscMin(r->options.levels, 1000);
   params.redundant = (long)r->options.redundant;

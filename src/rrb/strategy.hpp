@@ -24,7 +24,7 @@ struct Strategy {
   long last_nodes;    // the last grid has at most so many nodes; 0: as many as a band factorization makes cheap
   long inverse_nodes; // of the last grid: up to so many have a dense inverse, more a band matrix on the host; 0: none
   bool dense_cycles;  // cycles from small grids down are matrices
-  bool few_cycles;    // the automatic K or AMLI visits small grids once
+  bool few_cycles;    // the automatic K, AMLI or W visits small grids once
   bool peers;         // processes write into each other's memory, where they can
   // ---- sweeps
   bool marches;       // a grid is swept down and up in one kernel each, where it can be

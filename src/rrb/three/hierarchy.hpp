@@ -1,7 +1,6 @@
 // The hierarchy of three.hpp in one precision, and its kernels.
 #pragma once
 #include "box/same.hpp"
-#include "exec/chunk.hpp"
 #include "exec/graph.hpp"
 #include "rrb/three/last.hpp"
 #include "rrb/three/parts.hpp"
@@ -122,7 +121,6 @@ struct Tried {
 
 template <class T> class Hierarchy : public Solver {
 public:
-  static constexpr double visited_once = 5000;
   Hierarchy();
   ~Hierarchy() override;
   void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
@@ -154,13 +152,11 @@ public:
   Level<T> &level(int k) { return levels_[(size_t)k]; }
 
   // As multigrid::cycle() has levels. Where the last grids are small, solve() is all of these.
-  // On a device, where small grids take as long as their launches, grids of at most visited_once nodes visit the next
-  // one once in a W-cycle, too.
   int  last() const { return small_.first() ? small_.first() : deepest(); }
   int  visits(Cycle kind, int l) const
   {
     const bool smaller = levels_[(size_t)l + 1].nodes() * 3 < levels_[(size_t)l].nodes();
-    const bool pays    = chunk_of(exec_) > 1 || levels_[(size_t)l].nodes() > visited_once;
+    const bool pays    = levels_[(size_t)l].nodes() > params_.visits_once;
     return l && l + 1 < deepest() && smaller && pays ? multigrid::visits(kind) : 1;
   }
   void down(int l, multigrid::Visit visit);

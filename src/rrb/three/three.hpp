@@ -30,6 +30,7 @@ struct Params {
   int   degree    = 0;                // of the smoother; 0: automatic
   int   levels    = 0;                // grids at most; 0: until few nodes remain
   long  redundant = 0;                // the first grid of at most so many nodes goes to every process; 0: automatic
+  long  visits_once = 0;              // in a W-cycle grids of at most so many nodes visit the next one once
   bool  reduced   = false;            // the system of the black nodes is asked for
   bool  trial     = true;             // a first setup tries its choice, unless cycle or degree are given
   bool  peers     = true;             // devices write into each other's memory, where they can
