@@ -23,8 +23,14 @@ template <class V> struct SumPieces {
   HD void    operator()(int item) const
   {
     const Shared at(item, log_threads);
+    int          thread = 0, threads = 1;
     double       sum = 0;
-    for (int n = first[at.node] + at.thread; n < first[at.node + 1]; n += 1 << log_threads)
+#ifdef __CUDA_ARCH__
+    thread = at.thread, threads <<= log_threads;
+#else
+    if (at.thread) return;
+#endif
+    for (int n = first[at.node] + thread; n < first[at.node + 1]; n += threads)
       sum += (double)r[nodes ? nodes[n] : n];
     sum = sum_shared(sum, log_threads);
     if (!at.thread) sums[at.node] = sum;
