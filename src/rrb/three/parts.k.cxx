@@ -11,8 +11,8 @@ namespace tessera::rrb::three {
 
 namespace {
 
-constexpr int piece = 1024; // nodes whose values are summed together
-constexpr int log_threads = 5; // of a device that share a sum
+constexpr int piece       = 1024; // nodes whose values are summed together
+constexpr int log_sharing = 5;    // threads of a device that share a sum, as a power of two
 
 // Sums of pieces, in an order that no number of threads changes. nodes: their places in r, nullptr: 0, 1, 2 and so on.
 template <class V> struct SumPieces {
@@ -243,10 +243,11 @@ template <class T> void Groups::list(const Level<T> &l, const Buffer<int> &label
 
 template <class V> void Groups::sum(const Exec &exec, const V *r, double *value)
 {
-  const int log = shared_on(exec, log_threads);
-  for_each(exec, (int)partial_.size() << log,
-           SumPieces<V>{nodes_.data(), pieces_.data(), r, partial_.data(), log});
-  for_each(exec, (count_ + 1) << log, SumPieces<double>{nullptr, first_.data(), partial_.data(), value, log});
+  const int  pieces = (int)partial_.size(), parts = count_ + 1;
+  const bool fits   = std::max(pieces, parts) <= std::numeric_limits<int>::max() >> log_sharing; // items are int
+  const int  log    = fits ? shared_on(exec, log_sharing) : 0;
+  for_each(exec, pieces << log, SumPieces<V>{nodes_.data(), pieces_.data(), r, partial_.data(), log});
+  for_each(exec, parts << log, SumPieces<double>{nullptr, first_.data(), partial_.data(), value, log});
 }
 
 size_t Groups::bytes() const { return nodes_.bytes() + pieces_.bytes() + first_.bytes() + partial_.bytes(); }
