@@ -200,7 +200,7 @@ static const Case weak[] = {
   {{9, 40, 40}, {false, false, false}, [](int d, int, int, int) { return d == 0 ? 1e-4 : 1.; }},
 };
 
-TEST(Three, small_grids_do_the_same_in_one_block_of_a_device)
+TEST(Three, small_grids_do_the_same_as_one_matrix_of_a_device)
 {
   for (const Case &c : weak)
     for (Cycle cycle : {Cycle::v, Cycle::w})

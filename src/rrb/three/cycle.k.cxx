@@ -100,7 +100,7 @@ template <class T> void Hierarchy<T>::up(int k, multigrid::Visit visit)
 
 template <class T> void Hierarchy<T>::solve()
 {
-  if (small_.first()) small_.run(levels_.back(), last_);
+  if (small_.first()) small_.solve(levels_[(size_t)last()]);
   else last_.solve(levels_.back(), comm_);
 }
 
@@ -152,7 +152,7 @@ template <class T> void Hierarchy<T>::cycle_with_parts()
 
 template <class T> uint64_t Hierarchy<T>::prepare_cycle()
 {
-  small_.record(*this, cycle_, setups_);
+  small_.setup(*this, last_, cycle_, setups_, values_);
   return setups_;
 }
 

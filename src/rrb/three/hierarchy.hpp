@@ -151,7 +151,7 @@ public:
   int       deepest() const { return (int)levels_.size() - 1; }
   Level<T> &level(int k) { return levels_[(size_t)k]; }
 
-  // As multigrid::cycle() has levels. Where the last grids are small, solve() is all of these.
+  // As multigrid::cycle() has levels. Where the last grids are small, solve() is the cycle of all of these.
   int  last() const { return small_.first() ? small_.first() : deepest(); }
   int  visits(Cycle kind, int l) const
   {
@@ -168,6 +168,7 @@ public:
 private:
   void    begin(bool box);
   Failure build(const Source &source, bool refresh);
+  Failure build_and_try(const Source &source, bool refresh); // what the trial finds better
   bool    worth_trying() const;
   double  fair() const;    // iterations, for such couplings
   double  content() const; // the same, from which on lines are tried
@@ -209,6 +210,7 @@ private:
   SmallGrids<T>             small_;
   Graph                     graph_;       // of the cycle, on a device
   uint64_t                  setups_ = 0;  // that changed what is in it
+  uint64_t                  values_ = 0;  // of the operators, that were set
   Parts                    parts_;
   bool                     begun_ = false; // the first step of the next smoothing from zero
   std::unique_ptr<BlackSystem<T>> black_;

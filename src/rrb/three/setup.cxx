@@ -365,6 +365,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
   if (black_) black_->setup(source, comm_);
   else find_same_rows(finest);
+  ++values_;
   return failure;
 }
 
@@ -427,7 +428,7 @@ template <class T> bool Hierarchy<T>::as_before() const
          lines == tried_.lines;
 }
 
-template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
+template <class T> Failure Hierarchy<T>::build_and_try(const Source &source, bool refresh)
 {
   if (!refresh) tried_ = Tried();
   Failure failure = build(source, refresh);
@@ -445,6 +446,13 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
   if (failure.failed || tried_.expected <= fair()) return failure;
   tried_.more = std::min(max_more, tried_.expected / fair());
   for (size_t k = 0; k + 1 < levels_.size(); ++k) set_smoother(k);
+  return failure;
+}
+
+template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
+{
+  const Failure failure = build_and_try(source, refresh);
+  if (!failure.failed) prepare_cycle();
   return failure;
 }
 

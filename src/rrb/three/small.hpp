@@ -1,5 +1,5 @@
-// The small grids of a cycle on a device: one block of threads does all that happens there, in steps that are worked
-// out beforehand. Launching a kernel for each takes several times as long.
+// The small grids of a cycle on a device: the cycle from the first of them down is a matrix. A setup makes it by the
+// cycles of all unit vectors, each by one block of threads, in steps that are worked out beforehand.
 #pragma once
 #include "multigrid/chebyshev.hpp"
 #include "rrb/three/last.hpp"
@@ -32,19 +32,24 @@ template <class T> class SmallGrids {
 public:
   SmallGrids();
   ~SmallGrids();
-  // Works out the steps of a cycle from the first small level on: that level and all below it are small, and this
-  // process has the whole of each. Does nothing where the version of grids, smoothers and cycle is still the same.
-  void record(Hierarchy<T> &h, Cycle cycle, uint64_t version);
-  int  first() const { return first_; } // 0: no grid is small
-  void run(Level<T> &deepest, const LastGrid<T> &solver) const;
+  // From the first small level on all are small, and this process has the whole of each. Does nothing where the version
+  // of grids, smoothers and cycle and that of the operators' values are still the same.
+  void   setup(Hierarchy<T> &h, const LastGrid<T> &solver, Cycle cycle, uint64_t version, uint64_t values);
+  int    first() const { return first_; } // 0: no grid is small
+  void   solve(Level<T> &first) const;    // x = M b
   size_t bytes() const;
 
 private:
   static int           choose(Hierarchy<T> &h);
+  void                 record(Hierarchy<T> &h, Cycle cycle);
+  void                 make_matrix(Hierarchy<T> &h, const LastGrid<T> &solver);
   int                  first_   = 0;
-  uint64_t             version_ = 0;
+  uint64_t             version_ = 0, values_ = 0;
   Buffer<SmallGrid<T>> grids_;
   Buffer<SmallStep<T>> steps_;
+  std::vector<T>       recorded_; // whose addresses the steps have for those of a block's vectors
+  Buffer<ptrdiff_t>    places_;   // of the first small grid's nodes
+  Buffer<T>            matrix_;
 };
 
 } // namespace tessera::rrb::three

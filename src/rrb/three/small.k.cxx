@@ -16,11 +16,63 @@ template <class T> struct SmallGrid {
 
 namespace {
 
-// Larger grids take longer in one block than kernels of all multiprocessors and their launches do
-// (docs/dev/measurements-gpu.md, small problems).
+// The matrix of more takes longer to make than it spares (docs/dev/measurements-gpu.md, small problems).
 constexpr double small_nodes = 1000;     // of the first of the small grids
-constexpr int    threads     = 256;      // of the block
-constexpr size_t max_bytes   = 40 << 10; // of steps and grids, in the block's memory; else no grid is small
+constexpr int    threads     = 256;      // of a block
+constexpr size_t max_bytes   = 40 << 10; // of steps and grids, in a block's memory; else no grid is small
+
+// Vectors of the small grids, of which each block has its own: b, x, r, z, w of one grid after the other.
+template <class T> class SmallVectors {
+public:
+  // at: where those of the first grid begin
+  SmallVectors(Hierarchy<T> &h, int first, T *at)
+  {
+    for (int k = first; k <= h.deepest(); ++k) {
+      const size_t n = h.level(k).layout.size();
+      of_.push_back({at, at + n, at + 2 * n, at + 3 * n, at + 4 * n});
+      at += 5 * n;
+    }
+  }
+  const SmootherVectors<T> &operator[](int k) const { return of_[(size_t)k]; }
+  // how many numbers
+  static size_t size(Hierarchy<T> &h, int first)
+  {
+    size_t n = 0;
+    for (int k = first; k <= h.deepest(); ++k) n += 5 * h.level(k).layout.size();
+    return n;
+  }
+
+private:
+  std::vector<SmootherVectors<T>> of_;
+};
+
+template <class T> HD void move(T *&vector, ptrdiff_t shift)
+{
+  if (vector) vector += shift;
+}
+
+// x = M b, whose nodes have `places`; 2^log_threads threads a row.
+template <class T> struct MultiplyDense {
+  const T         *matrix;
+  const ptrdiff_t *places;
+  const T         *b;
+  T               *x;
+  int              n, log_threads;
+  HD void          operator()(int item) const
+  {
+    const Shared at(item, log_threads);
+    T            sum = 0;
+#ifdef __CUDA_ARCH__
+    for (int q = at.thread; q < n; q += 1 << log_threads) sum += matrix[at.node * n + q] * b[places[q]];
+    sum = sum_shared(sum, log_threads);
+    if (!at.thread) x[places[at.node]] = sum;
+#else
+    if (at.thread) return;
+    for (int q = 0; q < n; ++q) sum += matrix[at.node * n + q] * b[places[q]];
+    x[places[at.node]] = sum;
+#endif
+  }
+};
 
 // f(parity as a constant, place of the row's node, t, j, k) at nodes (2 t + parity, j, k), even ones first.
 template <class Block, class T, class F> HD void each_node(Block &block, const SmallGrid<T> &g, const F &f)
@@ -36,16 +88,23 @@ template <class Block, class T, class F> HD void each_node(Block &block, const S
   });
 }
 
-template <class T> struct RunSmall {
+// Column j of the matrix by block j: the cycle of the unit vector that is 1 at node j. Steps, grids and vectors are in
+// the block's own memory: from the device's each step would wait for them.
+template <class T> struct CycleColumn {
   const SmallGrid<T> *grids;
   const SmallStep<T> *steps;
   int                 levels, count;
-  const T            *inverse; // on the last grid
+  MultiplyDense<T>    last;     // on the last grid
+  T                  *recorded; // the steps have vectors that begin here; they are not there, but in a block's memory
+  int                 size;     // of all of them
   const ptrdiff_t    *places;
-  T                  *b, *x;
-  int                 n, log_threads;
+  T                  *b, *x, *matrix;
+  int                 n;
 
-  size_t bytes() const { return (size_t)levels * sizeof(SmallGrid<T>) + (size_t)count * sizeof(SmallStep<T>); }
+  size_t bytes() const
+  {
+    return (size_t)levels * sizeof(SmallGrid<T>) + (size_t)count * sizeof(SmallStep<T>) + (size_t)size * sizeof(T);
+  }
   // end(place, (A v) there)
   template <class Block, class End>
   HD void each_row(Block &block, const SmallGrid<T> &g, const T *v, const End &end) const
@@ -78,23 +137,13 @@ template <class T> struct RunSmall {
       kernel.template at<decltype(parity)::value, 1>(t, o, j, k);
     });
   }
-  template <class Block> HD void solve(Block &block) const
+  template <class Block> HD void solve(Block &block, ptrdiff_t shift) const
   {
-    block.each(0, n << log_threads, 0, 1, [&](int item, int) {
-      const Shared at(item, log_threads);
-      T            sum = 0;
-#ifdef __CUDA_ARCH__
-      for (int q = at.thread; q < n; q += 1 << log_threads) sum += inverse[at.node * n + q] * b[places[q]];
-      sum = sum_shared(sum, log_threads);
-      if (!at.thread) x[places[at.node]] = sum;
-#else
-      if (at.thread) return;
-      for (int q = 0; q < n; ++q) sum += inverse[at.node * n + q] * b[places[q]];
-      x[places[at.node]] = sum;
-#endif
-    });
+    MultiplyDense<T> kernel = last;
+    kernel.b += shift, kernel.x += shift;
+    block.each(0, last.n << last.log_threads, 0, 1, [&](int item, int) { kernel(item); });
   }
-  template <class Block> HD void take(Block &block, const SmallStep<T> &step, const SmallGrid<T> &g) const
+  template <class Block> HD void take(Block &block, const SmallStep<T> &step, const SmallGrid<T> &g, ptrdiff_t shift) const
   {
     const auto &of = step.of;
     switch (step.work) {
@@ -113,21 +162,35 @@ template <class T> struct RunSmall {
       });
     }
     case Work::prolong: return g.step[0] == 2 ? prolong<2>(block, g) : prolong<1>(block, g);
-    case Work::solve: return solve(block);
+    case Work::solve: return solve(block, shift);
     }
   }
-  // Steps and grids are read from the block's own memory: from the device's each step would wait for them.
   template <class Block> HD void operator()(Block &block) const
   {
-    SmallGrid<T> *const g = (SmallGrid<T> *)block.shared;
-    SmallStep<T> *const s = (SmallStep<T> *)(g + levels);
-    block.each(0, levels, 0, 1, [&](int k, int) { g[k] = grids[k]; });
-    block.each(0, count, 0, 1, [&](int k, int) { s[k] = steps[k]; });
+    const int           column = block.tile.y0;
+    SmallGrid<T> *const g      = (SmallGrid<T> *)block.shared;
+    SmallStep<T> *const s      = (SmallStep<T> *)(g + levels);
+    T *const            memory = (T *)(s + count);
+    const ptrdiff_t     shift  = memory - recorded;
+    block.each(0, levels, 0, 1, [&](int k, int) {
+      g[k] = grids[k];
+      move(g[k].restriction.r, shift), move(g[k].restriction.b, shift), move(g[k].restriction.first, shift);
+      move(g[k].prolongation.c, shift), move(g[k].prolongation.x, shift);
+    });
+    block.each(0, count, 0, 1, [&](int k, int) {
+      s[k] = steps[k];
+      auto &of = s[k].of;
+      move(of.from, shift), move(of.r, shift), move(of.z, shift), move(of.w, shift), move(of.x, shift);
+    });
+    block.each(0, size, 0, 1, [&](int k, int) { memory[k] = 0; });
+    block.sync();
+    block.each(0, 1, 0, 1, [&](int, int) { b[shift + places[column]] = 1; });
     block.sync();
     for (int k = 0; k < count; ++k) {
-      take(block, s[k], g[s[k].level]);
+      take(block, s[k], g[s[k].level], shift);
       block.sync();
     }
+    block.each(0, n, 0, 1, [&](int row, int) { matrix[row * n + column] = x[shift + places[row]]; });
   }
 };
 
@@ -165,9 +228,10 @@ template <class T> struct RecordedLevel {
 };
 template <class T> struct RecordedLevels {
   Hierarchy<T>              &h;
+  const SmallVectors<T>     &vectors;
   std::vector<SmallStep<T>> &steps;
   int                        begin;
-  bool                       begun;
+  bool                       begun = false;
   int  last() const { return h.deepest(); }
   int  visits(Cycle kind, int l) const { return h.visits(kind, l); }
   void put(Work work, int l, const typename SmallStep<T>::Numbers &of = {}) { steps.push_back({work, l - begin, of}); }
@@ -175,14 +239,13 @@ template <class T> struct RecordedLevels {
   {
     Level<T>        &l = h.level(k);
     RecordedLevel<T> level{l, {&steps, k - begin}, l.inverse};
-    l.smoother.template apply<T>(level, vectors(l), from_zero, begun);
+    l.smoother.template apply<T>(level, vectors[k - begin], from_zero, begun);
   }
   void down(int k, multigrid::Visit visit)
   {
-    Level<T> &l = h.level(k);
+    const SmootherVectors<T> &v = vectors[k - begin];
     smooth(k, visit.first);
-    put(Work::residual, k,
-        {nullptr, l.x.data(), l.b.data(), l.r.data(), nullptr, nullptr, 0, 0, 0, 0, false, false, false});
+    put(Work::residual, k, {nullptr, v.x, v.b, v.r, nullptr, nullptr, 0, 0, 0, 0, false, false, false});
     put(Work::restrict, k);
     begun = true;
   }
@@ -203,24 +266,28 @@ template <class T> SmallGrids<T>::~SmallGrids() = default;
 
 template <class T> int SmallGrids<T>::choose(Hierarchy<T> &h)
 {
-  int k = h.deepest() + 1;
+  int          k       = h.deepest() + 1;
+  const size_t scratch = device::block_scratch(h.level(0).exec.space);
   if (chunk_of(h.level(0).exec) > 1) return 0;
   for (; k > 1; --k) {
     const Level<T> &l = h.level(k - 1);
     if (!l.shared || l.star || l.lines.any || l.nodes() > small_nodes || !l.halo.empty()) break;
+    if (SmallVectors<T>::size(h, k - 1) * sizeof(T) + max_bytes > scratch) break;
     if (!l.incoming.empty() && h.level(k - 2).shared) break; // of a periodic direction
   }
   return k <= h.deepest() ? k : 0;
 }
 
-template <class T> void SmallGrids<T>::record(Hierarchy<T> &h, Cycle cycle, uint64_t version)
+template <class T> void SmallGrids<T>::record(Hierarchy<T> &h, Cycle cycle)
 {
   std::vector<SmallGrid<T>> grids;
   std::vector<SmallStep<T>> steps;
-  if (version == version_) return;
-  version_ = version;
-  first_   = choose(h);
+  std::vector<ptrdiff_t>    places;
+  first_ = choose(h);
   if (!first_) return;
+  recorded_.resize(SmallVectors<T>::size(h, first_));
+  const SmallVectors<T> vectors(h, first_, recorded_.data());
+  const Level<T>       &first = h.level(first_);
   for (int k = first_; k <= h.deepest(); ++k) {
     Level<T>    &l = h.level(k);
     SmallGrid<T> g{};
@@ -228,36 +295,72 @@ template <class T> void SmallGrids<T>::record(Hierarchy<T> &h, Cycle cycle, uint
     g.s      = view<box::box_forward>(l);
     for (int d = 0; d < 3; ++d) g.n[d] = l.n[d], g.step[d] = l.step[d];
     if (k < h.deepest()) {
-      g.restriction  = restriction(l, h.level(k + 1), l.r.data());
-      g.prolongation = prolongation(l, h.level(k + 1), l.x.data());
+      const SmootherVectors<T> &v = vectors[k - first_], &next = vectors[k + 1 - first_];
+      g.restriction  = restriction(l, h.level(k + 1), v.r);
+      g.prolongation = prolongation(l, h.level(k + 1), v.x);
+      g.restriction.b = next.b, g.prolongation.c = next.x;
+      if (g.restriction.first) g.restriction.first = next.z;
     }
     grids.push_back(g);
   }
-  RecordedLevels<T> levels{h, steps, first_, h.level(first_).incoming.empty()};
+  RecordedLevels<T> levels{h, vectors, steps, first_};
   multigrid::cycle(levels, cycle, first_);
-  if (grids.size() * sizeof(SmallGrid<T>) + steps.size() * sizeof(SmallStep<T>) > max_bytes) first_ = 0;
-  const Space space = h.level(0).exec.space;
-  grids_ = copy_to(space, grids);
-  steps_ = copy_to(space, steps);
+  if (grids.size() * sizeof(SmallGrid<T>) + steps.size() * sizeof(SmallStep<T>) > max_bytes) {
+    first_ = 0;
+    return;
+  }
+  for (int k = 0; k < first.n[2]; ++k)
+    for (int j = 0; j < first.n[1]; ++j)
+      for (int i = 0; i < first.n[0]; ++i) places.push_back(first.layout.at(i, j, k));
+  const Space space = first.exec.space;
+  grids_  = copy_to(space, grids);
+  steps_  = copy_to(space, steps);
+  places_ = copy_to(space, places);
+  matrix_.resize(Extent{places.size() * places.size(), space});
   device::synchronize(space);
 }
 
-template <class T> void SmallGrids<T>::run(Level<T> &deepest, const LastGrid<T> &solver) const
+template <class T> void SmallGrids<T>::make_matrix(Hierarchy<T> &h, const LastGrid<T> &solver)
 {
-  const RunSmall<T> kernel{grids_.data(),
-                           steps_.data(),
-                           (int)grids_.size(),
-                           (int)steps_.size(),
-                           solver.inverse().data(),
-                           solver.places().data(),
-                           deepest.b.data(),
-                           deepest.x.data(),
-                           (int)solver.places().size(),
-                           shared_on(deepest.exec, 5)};
-  if constexpr (device::built) forall_blocks(deepest.exec, 1, threads, kernel.bytes(), kernel);
+  const SmallVectors<T>     vectors(h, first_, recorded_.data());
+  const SmootherVectors<T> &first = vectors[0], &last = vectors[h.deepest() - first_];
+  const Exec               &exec  = h.level(first_).exec;
+  const MultiplyDense<T>    solve{
+    solver.inverse().data(), solver.places().data(), last.b, last.x, (int)solver.places().size(), shared_on(exec, 5)};
+  const CycleColumn<T> column{grids_.data(),
+                              steps_.data(),
+                              (int)grids_.size(),
+                              (int)steps_.size(),
+                              solve,
+                              recorded_.data(),
+                              (int)recorded_.size(),
+                              places_.data(),
+                              first.b,
+                              first.x,
+                              matrix_.data(),
+                              (int)places_.size()};
+  if constexpr (device::built) forall_blocks(exec, column.n, threads, column.bytes(), column);
 }
 
-template <class T> size_t SmallGrids<T>::bytes() const { return grids_.bytes() + steps_.bytes(); }
+template <class T>
+void SmallGrids<T>::setup(Hierarchy<T> &h, const LastGrid<T> &solver, Cycle cycle, uint64_t version, uint64_t values)
+{
+  if (version != version_) record(h, cycle);
+  if (first_ && (version != version_ || values != values_)) make_matrix(h, solver);
+  version_ = version, values_ = values;
+}
+
+template <class T> void SmallGrids<T>::solve(Level<T> &l) const
+{
+  const int n = (int)places_.size(), log_threads = shared_on(l.exec, 5);
+  for_each(l.exec, n << log_threads,
+           MultiplyDense<T>{matrix_.data(), places_.data(), l.b.data(), l.x.data(), n, log_threads});
+}
+
+template <class T> size_t SmallGrids<T>::bytes() const
+{
+  return grids_.bytes() + steps_.bytes() + places_.bytes() + matrix_.bytes() + recorded_.size() * sizeof(T);
+}
 
 template class SmallGrids<double>;
 template class SmallGrids<float>;
