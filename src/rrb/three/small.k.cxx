@@ -89,16 +89,18 @@ template <class Block, class T, class F> HD void each_node(Block &block, const S
 }
 
 // Column j of the matrix by block j: the cycle of the unit vector that is 1 at node j. Steps, grids and vectors are in
-// the block's own memory: from the device's each step would wait for them.
+// the block's own memory: from the device's each step would wait for them. Addresses there are not made from a kernel's
+// arguments, which compilers take for addresses of the device's memory.
 template <class T> struct CycleColumn {
   const SmallGrid<T> *grids;
   const SmallStep<T> *steps;
   int                 levels, count;
-  MultiplyDense<T>    last;     // on the last grid
+  MultiplyDense<T>    last;     // on the last grid, but for the vectors
   T                  *recorded; // the steps have vectors that begin here; they are not there, but in a block's memory
   int                 size;     // of all of them
+  ptrdiff_t           b, x, last_b, last_x; // where these begin among them
   const ptrdiff_t    *places;
-  T                  *b, *x, *matrix;
+  T                  *matrix;
   int                 n;
 
   size_t bytes() const
@@ -137,13 +139,13 @@ template <class T> struct CycleColumn {
       kernel.template at<decltype(parity)::value, 1>(t, o, j, k);
     });
   }
-  template <class Block> HD void solve(Block &block, ptrdiff_t shift) const
+  template <class Block> HD void solve(Block &block, T *memory) const
   {
     MultiplyDense<T> kernel = last;
-    kernel.b += shift, kernel.x += shift;
+    kernel.b = memory + last_b, kernel.x = memory + last_x;
     block.each(0, last.n << last.log_threads, 0, 1, [&](int item, int) { kernel(item); });
   }
-  template <class Block> HD void take(Block &block, const SmallStep<T> &step, const SmallGrid<T> &g, ptrdiff_t shift) const
+  template <class Block> HD void take(Block &block, const SmallStep<T> &step, const SmallGrid<T> &g, T *memory) const
   {
     const auto &of = step.of;
     switch (step.work) {
@@ -162,7 +164,7 @@ template <class T> struct CycleColumn {
       });
     }
     case Work::prolong: return g.step[0] == 2 ? prolong<2>(block, g) : prolong<1>(block, g);
-    case Work::solve: return solve(block, shift);
+    case Work::solve: return solve(block, memory);
     }
   }
   template <class Block> HD void operator()(Block &block) const
@@ -184,13 +186,13 @@ template <class T> struct CycleColumn {
     });
     block.each(0, size, 0, 1, [&](int k, int) { memory[k] = 0; });
     block.sync();
-    block.each(0, 1, 0, 1, [&](int, int) { b[shift + places[column]] = 1; });
+    block.each(0, 1, 0, 1, [&](int, int) { memory[b + places[column]] = 1; });
     block.sync();
     for (int k = 0; k < count; ++k) {
-      take(block, s[k], g[s[k].level], shift);
+      take(block, s[k], g[s[k].level], memory);
       block.sync();
     }
-    block.each(0, n, 0, 1, [&](int row, int) { matrix[row * n + column] = x[shift + places[row]]; });
+    block.each(0, n, 0, 1, [&](int row, int) { matrix[row * n + column] = memory[x + places[row]]; });
   }
 };
 
@@ -325,18 +327,21 @@ template <class T> void SmallGrids<T>::make_matrix(Hierarchy<T> &h, const LastGr
   const SmallVectors<T>     vectors(h, first_, recorded_.data());
   const SmootherVectors<T> &first = vectors[0], &last = vectors[h.deepest() - first_];
   const Exec               &exec  = h.level(first_).exec;
+  T *const                  begin = recorded_.data();
   const MultiplyDense<T>    solve{
-    solver.inverse().data(), solver.places().data(), last.b, last.x, (int)solver.places().size(), shared_on(exec, 5)};
+    solver.inverse().data(), solver.places().data(), nullptr, nullptr, (int)solver.places().size(), shared_on(exec, 5)};
   const CycleColumn<T> column{grids_.data(),
                               steps_.data(),
                               (int)grids_.size(),
                               (int)steps_.size(),
                               solve,
-                              recorded_.data(),
+                              begin,
                               (int)recorded_.size(),
+                              first.b - begin,
+                              first.x - begin,
+                              last.b - begin,
+                              last.x - begin,
                               places_.data(),
-                              first.b,
-                              first.x,
                               matrix_.data(),
                               (int)places_.size()};
   if constexpr (device::built) forall_blocks(exec, column.n, threads, column.bytes(), column);
