@@ -224,9 +224,8 @@ static PetscErrorCode ReportFailure(PC pc, const rrb::three::Failure &failure, b
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCheck(!failure.unfit, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the largest diagonal entry is %.6g; squares of such numbers leave the range of %s "
-             "precision. Scale "
-             "the matrix: MatScale()",
+             "PC rrb: the largest diagonal entry is %.6g; squares of such numbers leave the range of %s precision. "
+             "Scale the matrix: MatScale()",
              failure.largest, t.single ? "single" : "double");
   if (!failure.failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),

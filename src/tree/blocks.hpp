@@ -28,7 +28,7 @@ constexpr double strong_coupling = 0.4, very_strong_coupling = 0.6, coupling_bes
 
 template <class T> struct StrongBlocks {
   bool        found = false;     // have been looked for
-  bool        any   = false;     // on any process, or constants
+  bool        any   = false;     // on any process, or functions of parts
   PartFunctions<T> part_functions;
   // In which this process has unknowns: each process counts those that it shares with others, and those of a level that
   // is not distributed are all on every process.

@@ -258,9 +258,8 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
     if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
       PetscCall(PetscInfo(solver,
-                          "The monotone cycle diverges (natural residual %.6g, from %.6g) and is left out from "
-                          "here on: "
-                          "convection dominates on coarse grids\n",
+                          "The monotone cycle diverges (natural residual %.6g, from %.6g) and is left out from here "
+                          "on: convection dominates on coarse grids\n",
                           now, progress.first));
       TesseraCallCXX(linear_->restart());
       climb = carried_ = false;

@@ -211,8 +211,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
     if (!linear_->symmetric())
       PetscCall(PetscInfo(solver,
                           "The Jacobian is not symmetric (largest |a_ij - a_ji| is %.6g of the largest diagonal "
-                          "entry): "
-                          "the line searches reduce residuals, as there is no energy\n",
+                          "entry): the line searches reduce residuals, as there is no energy\n",
                           plan.asymmetry));
     built_ = true;
   }

@@ -3,8 +3,8 @@
 #include "rrb/multigrid/choice.hpp"
 #include "box/tuning.hpp"
 #include "rrb/multigrid/kernels.hpp"
-#include <climits>
 #include <algorithm>
+#include <climits>
 
 namespace tessera::rrb {
 
