@@ -30,6 +30,9 @@ template <class V> struct SumPieces {
 #else
     if (at.thread) return;
 #endif
+#ifdef __CUDA_ARCH__
+  #pragma unroll 4 // values are on their way while others are added
+#endif
     for (int n = first[at.node] + thread; n < first[at.node + 1]; n += threads)
       sum += (double)r[nodes ? nodes[n] : n];
     sum = sum_shared(sum, log_threads);
