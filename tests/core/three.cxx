@@ -279,7 +279,7 @@ static std::vector<double> iterate(const Case &c, Space where)
   for (size_t k = 0; k < b.size(); ++k) b[k] = hash((int)k, 1, 2) - 0.5;
   const Buffer<double> right = copy_to(where, b);
   Buffer<double>       y     = copy_to(where, b);
-  s->begin(right.data());
+  s->begin(right.data(), 0);
   s->add_null(nullptr);
   for (int k = 0; k < 3; ++k) {
     const double before = k ? found[found.size() - 3] : 0, rz = s->precondition();
@@ -318,7 +318,7 @@ TEST(Three, an_iteration_at_once_is_its_parts)
     EXPECT_EQ(s->at_once(), space() == Space::cuda);
     std::vector<Reduced::Iteration> parts;
     double                          before = 0;
-    s->begin(right.data());
+    s->begin(right.data(), 0);
     s->add_null(nullptr);
     for (int k = 0; k < 3; ++k) {
       Reduced::Iteration it;
@@ -330,15 +330,47 @@ TEST(Three, an_iteration_at_once_is_its_parts)
       parts.push_back(it);
     }
     if (!s->at_once()) continue;
-    s->begin(right.data());
-    s->add_null(nullptr);
-    for (const Reduced::Iteration &it : parts) {
-      const Reduced::Iteration again = s->iterate();
-      EXPECT_NEAR(again.rz, it.rz, 1e-10 * it.rz);
-      EXPECT_NEAR(again.pq, it.pq, 1e-10 * it.pq);
-      EXPECT_NEAR(again.rr, it.rr, 1e-10 * it.rr);
+    for (int ahead : {1, 2, 3}) {
+      s->begin(right.data(), 0);
+      s->add_null(nullptr);
+      for (const Reduced::Iteration &it : parts) {
+        const Reduced::Iteration again = s->iterate(ahead);
+        EXPECT_NEAR(again.rz, it.rz, 1e-10 * it.rz);
+        EXPECT_NEAR(again.pq, it.pq, 1e-10 * it.pq);
+        EXPECT_NEAR(again.rr, it.rr, 1e-10 * it.rr);
+      }
     }
   }
+}
+
+// The solution after some iterations that are launched together, of which those beyond `enough` change nothing.
+TEST(Three, iterations_ahead_end_where_the_residual_is_small)
+{
+  const Case &c = weak[0];
+  const Comm  comm(MPI_COMM_SELF);
+  Params      params;
+  params.reduced = true;
+  const Made          m = make(c, space(), comm, params);
+  Reduced *const      s = m.solver->reduced();
+  std::vector<double> b((size_t)(c.n[0] * c.n[1] * c.n[2]));
+  for (size_t k = 0; k < b.size(); ++k) b[k] = hash((int)k, 1, 2) - 0.5;
+  const Buffer<double> right = copy_to(space(), b);
+  Buffer<double>       y     = copy_to(space(), b);
+  if (!s->at_once()) GTEST_SKIP() << "the host works step by step";
+  const auto solution = [&](double enough, int ahead, int seen) {
+    std::vector<double> x(b.size());
+    s->begin(right.data(), enough);
+    double rr = 0;
+    for (int k = 0; k < seen; ++k) rr = s->iterate(ahead).rr;
+    s->solution(right.data(), y.data());
+    copy(y.data(), space(), x.data(), Space::host, x.size());
+    x.push_back(rr);
+    return x;
+  };
+  const std::vector<double> two = solution(0, 1, 2), three = solution(0, 3, 3);
+  EXPECT_EQ(solution(std::sqrt(two.back()), 5, 2), two);
+  EXPECT_EQ(solution(0, 1, 3), three);
+  EXPECT_NE(two, three);
 }
 
 // b is not finite at one black node: the device's iteration must not move x.
@@ -355,8 +387,8 @@ TEST(Three, an_iteration_that_is_no_step_leaves_the_solution)
   const Buffer<double> right = copy_to(space(), b);
   Buffer<double>       y     = copy_to(space(), b);
   if (!s->at_once()) GTEST_SKIP() << "the host works step by step";
-  s->begin(right.data());
-  EXPECT_FALSE(std::isfinite(s->iterate().rz));
+  s->begin(right.data(), 0);
+  EXPECT_FALSE(std::isfinite(s->iterate(1).rz));
   s->solution(right.data(), y.data());
   copy(y.data(), space(), b.data(), Space::host, b.size());
   for (double v : b) ASSERT_TRUE(std::isfinite(v));

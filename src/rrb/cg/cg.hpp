@@ -55,6 +55,7 @@ struct KSP_RRB {
   Watched                 *active   = nullptr; // during the iteration
   Vec                      solution = nullptr; // for KSPBuildSolution() without a vector of the caller's
   std::vector<double>      diagonal, off; // Lanczos matrix, for singular values
+  PetscInt                 before[2] = {0, 0}; // iterations of the last two solves in space
 };
 
 // Does CG run on the first Schur complement? It is that of the mean of A and its transpose.

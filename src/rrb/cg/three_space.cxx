@@ -31,13 +31,31 @@ PetscErrorCode ThreeSpace::Start(double *first)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+bool ThreeSpace::Unwatched() const
+{
+  const auto usual = ksp_->normtype == KSP_NORM_NONE ? KSPConvergedSkip : KSPConvergedDefault;
+  return at_once_ && !ksp_->numbermonitors && ksp_->converged == usual;
+}
+
+// Beyond what is needed an iteration takes all its time, so as many as both of the last two solves took; without a test
+// all of them.
+int ThreeSpace::Ahead() const
+{
+  const KSP_RRB &k    = *(const KSP_RRB *)ksp_->data;
+  const PetscInt left = PetscMin(ksp_->max_it - ksp_->its, (PetscInt)rrb::three::Reduced::most_ahead);
+  if (!Unwatched()) return 1;
+  const PetscInt known = ksp_->normtype == KSP_NORM_NONE ? left : PetscMin(k.before[0], k.before[1]) - ksp_->its;
+  return (int)PetscMax(PetscMin(known, left), 1);
+}
+
 PetscErrorCode ThreeSpace::Begin()
 {
   MatNullSpace nullspace;
 
   PetscFunctionBegin;
+  const double enough = Unwatched() && ksp_->normtype == KSP_NORM_UNPRECONDITIONED ? ksp_->ttol : 0;
   begun_ = true;
-  PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b); }));
+  PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b, enough); }));
   PetscCall(null_.Get(ksp_->pc, &nullspace));
   if (nullspace) { // that of the Schur complement is A's on the black nodes
     PetscBool  constant;
@@ -68,9 +86,11 @@ PetscErrorCode ThreeSpace::Update(Vec dx)
 
 PetscErrorCode ThreeSpace::Finish()
 {
+  KSP_RRB     *k  = (KSP_RRB *)ksp_->data;
   Vec          dx = ksp_->guess_zero ? ksp_->vec_sol : ksp_->work[1];
 
   PetscFunctionBegin;
+  k->before[1] = k->before[0], k->before[0] = ksp_->reason > 0 ? ksp_->its : 0;
   if (!begun_) {
     if (ksp_->guess_zero) PetscCall(VecSet(ksp_->vec_sol, 0));
     PetscFunctionReturn(PETSC_SUCCESS);

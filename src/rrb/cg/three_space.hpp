@@ -25,7 +25,7 @@ public:
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     {
       const GpuTime time(three_.exec.space);
-      if (at_once_) it_ = reduced_.iterate();
+      if (at_once_) it_ = reduced_.iterate(Ahead());
       *rz = at_once_ ? it_.rz : reduced_.precondition();
       if (zz) *zz = reduced_.norm2();
     }
@@ -70,6 +70,9 @@ public:
 
 private:
   Vec            Source() const { return ksp_->guess_zero ? right_ : ksp_->work[0]; } // the residual of x0
+  // Does nobody but PETSc's own test look at iterates and residuals?
+  bool           Unwatched() const;
+  int            Ahead() const; // iterations that are made before the host looks
   PetscErrorCode Begin();
   PetscErrorCode Update(Vec dx); // dx = what the iteration has added to x0
   template <class F> PetscErrorCode Read(Vec v, const F &f);

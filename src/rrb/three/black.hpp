@@ -7,16 +7,17 @@ namespace tessera::rrb::three {
 
 // Numbers of conjugate gradients on a device; old: r'z of the iteration before, or zero.
 struct Scalars {
-  double     rz, old, pq, rr, null;
+  double     rz, old, pq, rr, null, enough; // enough: of the norm of r
+  int        told, done;                    // iterations that the host can read about; is there enough?
   HD double beta() const { return old > 0 ? rz / old : 0; }
-  HD double alpha() const { return rz > 0 && pq > 0 && rz - rz == 0 ? rz / pq : 0; } // zero: no step
+  HD double alpha() const { return !done && rz > 0 && pq > 0 && rz - rz == 0 ? rz / pq : 0; } // zero: no step
 };
 
 template <class T> class BlackSystem : public Reduced {
 public:
   explicit BlackSystem(Hierarchy<T> &h) : h_(h) { }
   void   setup(const Source &source, const Comm &comm);
-  void   begin(const double *b) override;
+  void   begin(const double *b, double enough) override;
   void   add_null(const double *v) override;
   double precondition() override;
   double norm2() override;
@@ -24,7 +25,7 @@ public:
   double multiply() override;
   double step(double alpha) override;
   bool      at_once() const override;
-  Iteration iterate() override;
+  Iteration iterate(int ahead) override;
   void   solution(const double *b, double *y) override;
   size_t bytes() const;
 
@@ -41,7 +42,8 @@ private:
   std::vector<Buffer<double>> null_; // the first nulls_; the others' memory is kept
   size_t                      nulls_ = 0;
   Buffer<Scalars> scalars_; // of iterate()
-  Pinned          told_;    // its Iteration, on the host
+  Pinned          told_;    // its last Iterations, on the host, each at its number % most_ahead
+  int             launched_ = 0, seen_ = 0; // iterations
   Graph           graph_;
 };
 

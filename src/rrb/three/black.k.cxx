@@ -160,9 +160,15 @@ struct Tell {
   Reduced::Iteration *to;
   HD void             operator()(int) const
   {
-    *to    = {s->rz, s->pq, s->rr};
+    to[s->told++ % Reduced::most_ahead] = {s->rz, s->pq, s->rr};
     s->old = s->rz;
+    if (sqrt(s->rr) <= s->enough) s->done = true;
   }
+};
+struct SetEnough {
+  Scalars *s;
+  double   norm;
+  HD void  operator()(int) const { s->enough = norm; }
 };
 
 // Black nodes of a vector in natural order, ones where there is none.
@@ -226,7 +232,7 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   copy(d.same.data(), l.exec.space, l.same.data(), l.exec.space, d.same.size());
 }
 
-template <class T> void BlackSystem<T>::begin(const double *b)
+template <class T> void BlackSystem<T>::begin(const double *b, double enough)
 {
   Level<T>            &l    = h_.first();
   const uint8_t *const free = h_.free_among_dirichlet();
@@ -234,6 +240,8 @@ template <class T> void BlackSystem<T>::begin(const double *b)
   nulls_ = 0;
   scalars_.fit(Extent{1, l.exec.space});
   scalars_.zero();
+  for_each(l.exec, 1, SetEnough{scalars_.data(), enough});
+  launched_ = seen_ = 0;
   x_.zero();
   p_.zero();
   for_natural(l, Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
@@ -354,14 +362,17 @@ template <class T> void BlackSystem<T>::launch_iteration()
   for_each(l.exec, 1, Tell{s, (Iteration *)told_.data()});
 }
 
-template <class T> Reduced::Iteration BlackSystem<T>::iterate()
+template <class T> Reduced::Iteration BlackSystem<T>::iterate(int ahead)
 {
   const Exec &exec = h_.first().exec;
-  (void)told_.reach(sizeof(Iteration));
-  const uint64_t version = h_.prepare_cycle() << 16 | nulls_;
-  graph_.run(exec.space, version, device::max_blocks, [&] { launch_iteration(); });
-  device::synchronize(exec.space);
-  const Iteration it = *(const Iteration *)told_.data();
+  if (seen_ == launched_) {
+    (void)told_.reach(most_ahead * sizeof(Iteration));
+    const uint64_t version = h_.prepare_cycle() << 16 | nulls_;
+    for (const int end = launched_ + std::min(ahead, most_ahead); launched_ < end; ++launched_)
+      graph_.run(exec.space, version, device::max_blocks, [&] { launch_iteration(); });
+    device::synchronize(exec.space);
+  }
+  const Iteration it = ((const Iteration *)told_.data())[seen_++ % most_ahead];
   return device::failed() ? Iteration{NAN, NAN, NAN} : it;
 }
 

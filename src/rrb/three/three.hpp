@@ -104,8 +104,9 @@ constexpr size_t least_numbers = 4 + 2 + 8 + 5 + 28 / 7;
 class Reduced {
 public:
   virtual ~Reduced() = default;
-  // From b in natural order of the own nodes: r, and x = p = 0; there are no null vectors.
-  virtual void   begin(const double *b) = 0;
+  // From b in natural order of the own nodes: r, and x = p = 0; there are no null vectors. enough: where the norm of r
+  // is at most that, iterate() makes no more steps.
+  virtual void   begin(const double *b, double enough) = 0;
   // One more vector of the operator's null space, in natural order; nullptr: the constants.
   virtual void   add_null(const double *v) = 0;
   virtual double precondition() = 0;          // z = M r, both orthogonal to the null vectors; r'z
@@ -114,12 +115,14 @@ public:
   virtual double multiply() = 0;              // q = S p; p'q
   virtual double step(double alpha) = 0;      // x += alpha p, r -= alpha q; r'r
   // All of these at once, where a device does that as one graph: beta and alpha are those of conjugate gradients. Where
-  // r'z or p'q is not positive or not finite there is no step: x and r stay. The host waits once.
+  // r'z or p'q is not positive or not finite there is no step: x and r stay. The host waits once for `ahead` iterations
+  // (at most `most_ahead`), and the next calls have the numbers of those after the first.
   struct Iteration {
     double rz = 0, pq = 0, rr = 0;
   };
+  static constexpr int most_ahead = 64;
   virtual bool      at_once() const = 0;
-  virtual Iteration iterate() = 0;
+  virtual Iteration iterate(int ahead) = 0;
   // y = x and what belongs to it at the other nodes, in natural order. b: as begin() had it.
   virtual void   solution(const double *b, double *y) = 0;
 };
