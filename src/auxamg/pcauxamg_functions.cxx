@@ -1,4 +1,5 @@
-// Setters and getters of PC auxamg: the degree of the smoother, coefficients, storage, place, the file of coordinates.
+// Setters and getters of PC auxamg, continued: the variant, steps of the K-cycle, the degree of the smoother,
+// coefficients, storage, place, the file of coordinates.
 #include "auxamg/pcauxamg.hpp"
 
 /*@

@@ -1,5 +1,6 @@
 // Options of PC auxamg. Setters and getters are composed functions, so that calling one on another type does nothing; a
-// change takes effect at the next setup.
+// change takes effect at the next setup. Here: their table, and the public functions of grids, cycle and kind of
+// smoother; the other ones are in pcauxamg_functions.cxx.
 #include "auxamg/pcauxamg.hpp"
 
 using tessera::Option;

@@ -24,6 +24,10 @@ public:
   void   join(const std::shared_ptr<Peers> &peers);
   void   leave() { direct_ = DirectMessages(); } // no longer
   size_t direct_bytes() const { return remote() ? DirectMessages::bytes(from()) : 0; } // of this process's memory
+  size_t bytes() const
+  {
+    return send_at_.bytes() + recv_at_.bytes() + own_from_.bytes() + own_to_.bytes() + send_.bytes() + recv_.bytes();
+  }
   bool remote() const { return !peers_.empty(); }
   bool empty() const { return peers_.empty() && !own_from_.size(); }
 

@@ -1,4 +1,4 @@
-// Every shape and threshold that was chosen by measurement.
+// Shapes and thresholds, chosen by measurement, of several files of box and rrb; those of one file stand there.
 #pragma once
 #include <cstddef>
 

@@ -17,7 +17,8 @@ enum class Friction { cone, pyramid };
 struct Params {
   densegs::Params sweeps;
   Acceleration    acceleration = Acceleration::automatic; // nesterov before a finisher where A is symmetric
-  bool            newton       = true; // finish with active sets
+  // finish with active sets; with friction, with an interior-point method where sweeps stall
+  bool            newton       = true;
   int             before       = 200;  // sweeps before that
   int             max_sweeps  = 100000, max_factors = 200;
   int             check        = 10;   // sweeps between two looks at the residual

@@ -59,7 +59,8 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
    Note:
    Where the matrix is singular on the free unknowns the factorizations are those of a proximal loop, and where active
    sets lead nowhere those of an interior-point method, which zeros on the diagonal do not hinder. With friction
-   (the cone) they are those of an interior-point method, made where 300 sweeps have not halved the residual.
+   (the cone) they are those of an interior-point method, made where 30 checks (`SNESVIPGSSetCheck()` sweeps each)
+   have not halved the residual.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetNewton()`
 @*/

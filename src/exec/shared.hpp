@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-// 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k %
-// 2^share of node k / 2^share. On the host one does all.
+// 2^log_threads neighbouring threads of a device read the entries of a node side by side: item k of a list is thread
+// k % 2^log_threads of node k / 2^log_threads. On the host one does all.
 struct Shared {
   int node, thread, log_threads;
   HD  Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), log_threads(s) { }

@@ -11,7 +11,7 @@
 
 namespace tessera::multigrid {
 
-// nu steps of flexible CG with the cycle as preconditioner (truncated to the last direction).
+// `steps` steps of flexible CG with the cycle as preconditioner (truncated to the last direction).
 template <class Space> void k_cycle(Space &s, int steps)
 {
   double pq = 0;
@@ -29,7 +29,7 @@ template <class Space> void k_cycle(Space &s, int steps)
   }
 }
 
-// nu steps of the Chebyshev iteration for eigenvalues in [lowest, highest]: a fixed polynomial, so linear and
+// `steps` steps of the Chebyshev iteration for eigenvalues in [lowest, highest]: a fixed polynomial, so linear and
 // symmetric, and no inner products.
 template <class Space> void amli_cycle(Space &s, int steps, double lowest, double highest)
 {
@@ -55,8 +55,8 @@ template <class Space> void amli_cycle(Space &s, int steps, double lowest, doubl
 }
 
 // Steps of preconditioned CG on the right-hand side A x, which is in the range of singular operators too. each(alpha,
-// beta, rr) sees the coefficients and |r|^2 after each step and says whether to go on. False if nothing could be
-// done.
+// beta, space) sees the coefficients and the residual space.r after each step and says whether to go on. False if
+// nothing could be done.
 template <class Space, class Each> bool cg_steps(Space &s, int steps, const Each &each)
 {
   double rz = 0;

@@ -74,7 +74,7 @@ template <bool Constants, class F> void with_flags(bool a, bool b, const F &f)
   else if (a) b ? f(Yes(), Yes()) : f(Yes(), No());
   else b ? f(No(), Yes()) : f(No(), No());
 }
-// Next::keep, which has one value where it says nothing, so that no kernel is compiled for the other.
+// Next::keep, which counts only where last: else it is the constant false, so that no second kernel is compiled.
 template <class Last, class Keep> Keep kept(Last, Keep keep) { return keep; }
 template <class Keep> Constant<false>  kept(Constant<false>, Keep) { return {}; }
 template <class T, class V> struct Axpy {

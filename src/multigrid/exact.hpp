@@ -25,6 +25,7 @@ template <class T> struct ExactSolver {
   int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
   Buffer<T> inverse, b, several;            // b: of all processes; of several right-hand sides
   Staging   message;
+  size_t    bytes() const { return inverse.bytes() + b.bytes() + several.bytes(); }
   // `mine` of the unknowns are on this process where the processes divide them, else all.
   void place(const Exec &exec, const Comm &comm, int mine, bool divided);
   // A device inverts an operator in rows of blocks while the host has other things to do: *norm2 becomes the square of

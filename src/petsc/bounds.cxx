@@ -151,14 +151,12 @@ PetscErrorCode LookAtBounds(const Exec &exec, Vec xl, Vec xu, BoundsReport *repo
   report->rounded = all[4];
   if (report->first < N) { // by the process that has it
     int rank, owner, size;
-    PetscCallMPI(MPI_Comm_rank(comm, &rank));
-    PetscCallMPI(MPI_Comm_size(comm, &size));
-    int me = first == report->first ? rank : size;
-    if (me == rank) {
+    const bool mine = first == report->first;
+    PetscCall(FirstProcess(comm, mine, &owner, &rank, &size));
+    if (mine) {
       TesseraCallCXX(copy(l.data() + local, exec.space, &ends[0], Space::host, 1));
       TesseraCallCXX(copy(u.data() + local, exec.space, &ends[1], Space::host, 1));
     }
-    PetscCallMPI(MPI_Allreduce(&me, &owner, 1, MPI_INT, MPI_MIN, comm));
     PetscCallMPI(MPI_Bcast(ends, 2, MPIU_REAL, owner, comm));
     report->xl = ends[0];
     report->xu = ends[1];

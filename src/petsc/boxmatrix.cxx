@@ -214,13 +214,10 @@ namespace {
 // The report of the first process that has something to say.
 PetscErrorCode Agree(MPI_Comm comm, MatrixReport &report)
 {
-  int           rank, size, me, who;
+  int rank, size, who;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  me = report.kind != MatrixReport::fine ? rank : size;
-  PetscCallMPI(MPI_Allreduce(&me, &who, 1, MPI_INT, MPI_MIN, comm));
+  PetscCall(FirstProcess(comm, report.kind != MatrixReport::fine, &who, &rank, &size));
   if (who < size) PetscCallMPI(MPI_Bcast(&report, (int)sizeof(report), MPI_BYTE, who, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -249,7 +246,7 @@ void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote,
       const int k = box::cube_of<3>(node, to, grid_.n, grid_.periodic);
       if (a * 0 != 0) bad = column;
       if (k == box::centre27) diagonal += a;
-      if (k < 0 && a != 0) complain(MatrixReport::outside, column, a);
+      if (k < 0 && a != 0 && a * 0 == 0) complain(MatrixReport::outside, column, a);
     };
     Node(first + r, p);
     std::copy(p, p + 3, node);

@@ -1,4 +1,4 @@
-// The only file that tests PETSC_VERSION_*: PETSc 3.18 to the current one.
+// What differs between versions of PETSc, 3.18 to the current one (compat_snes.h: of SNES and Tao).
 #pragma once
 #include <petscdevice.h>
 #include <petscdm.h>

@@ -11,7 +11,7 @@ namespace tessera {
 constexpr PetscReal rounding = 64 * PETSC_MACHINE_EPSILON;
 // For null spaces that are attached, which may be computed.
 constexpr PetscReal attached_rounding = 1e-10;
-constexpr PetscInt  looked_at         = 32; // rows, before all
+constexpr PetscInt  looked_at         = 32; // rows, before all rows are
 
 PetscErrorCode NullSpace::Reset()
 {

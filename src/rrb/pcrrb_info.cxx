@@ -12,6 +12,7 @@ static const char *const Roughs[] = {"none",
                                      "more sweeps on the finest grid, least squares, AMLI",
                                      "AMLI",
                                      "algebraic levels"};
+static_assert(sizeof(Roughs) / sizeof(Roughs[0]) == (size_t)rrb::Remedy::count, "a name for each");
 
 const char *tessera::NameOf(rrb::Remedy rough)
 {

@@ -140,7 +140,7 @@ static PetscErrorCode MakeThree(PC pc)
   if (!r->linear) PetscCall(LookAtKSPType(pc, &r->linear));
   t.single = r->options.precision == TESSERA_PRECISION_SINGLE ||
              (r->options.precision == TESSERA_PRECISION_AUTO && !r->linear && !r->unfit);
-  r->plan.params.single = t.single; // BeforeSolveRRB() asks
+  r->plan.params.single = t.single; // CheckKSP() and GetInfo() ask
   PetscCall(FindGrid(pc, grid));
   PetscCall(t.matrix.SetGrid((PetscObject)pc, grid, pc->pmat));
   rrb::three::Params params;
@@ -228,6 +228,14 @@ static PetscErrorCode ReportFailure(PC pc, const rrb::three::Failure &failure, b
              "Scale the matrix: MatScale()",
              failure.largest, t.single ? "single" : "double");
   if (!failure.failed) PetscFunctionReturn(PETSC_SUCCESS);
+  if (failure.not_finite) {
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
+                            "the operator of the last grid (%d) has an entry that is not a finite number: scale the "
+                            "matrix, MatScale()",
+                            failure.grid));
+    PetscCall(Fail(pc, PC_FACTOR_OTHER));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
                           "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d,%d "
                           "of the finest grid",

@@ -26,7 +26,6 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { automatic, v, k, amli };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-constexpr int  roughs = 7;
 constexpr bool fits_weights(Remedy r) { return Remedy::lines <= r && r <= Remedy::fitted_sweeps; }
 constexpr bool adds_sweeps(Remedy r) { return r == Remedy::sweeps || r == Remedy::fitted_sweeps; }
 enum class Weights { automatic, collapse, least_squares };
@@ -238,7 +237,7 @@ struct Choice {
   Remedy  rough   = Remedy::no;
   bool   settled = false;
   bool   usual_lines = false;   // the usual choice, when it was tried, had lines on the finest grid
-  double expected[roughs] = {}; // iterations by the trial of each choice, 0: there was none
+  double expected[(int)Remedy::count] = {}; // iterations by the trial of each choice, 0: there was none
   double expects() const { return expected[(int)rough]; }
   double expects(Remedy r) const { return expected[(int)r]; }
 };

@@ -14,7 +14,8 @@ enum class Remedy {
   fitted,        // least-squares interpolation and AMLI, the usual smoothers
   fitted_sweeps, // the same, with more sweeps on S1
   amli,          // AMLI alone
-  algebraic      // algebraic levels in place of the grids below S1
+  algebraic,     // algebraic levels in place of the grids below S1
+  count
 };
 
 struct Strategy {

@@ -34,7 +34,7 @@ struct Params {
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   Filter filter = Filter::automatic;
   bool   part_functions = false; // of parts of the mesh, in the smoother of one unknown a node; all unknowns take part
-  int    rough  = 2;      // degree of the smoother then
+  int    rough  = 2;      // degree of the smoother where difficult(): coefficients jump, or convection prevails
   // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
   // refused: Failure::rounded
   bool   falls_back = false;

@@ -130,7 +130,6 @@ PetscErrorCode Newton::ServesSingle(Mat J, Vec X, bool *serves)
   *serves = on_tree && p.variant == Variant::hybrid && p.cycle == Cycle::automatic && !p.pre && !p.post && !p.levels &&
             BackendOf(plan.exec.space) == TESSERA_BACKEND_HOST && !source.reflect;
   if (*serves) PetscCall(single_.Read(J, X, worthwhile, serves));
-  single_.zero_tolerance = plan.zero_tolerance;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -211,12 +211,4 @@ Moved BoxProblem::step(double t, const double *X0, const double *XL, const doubl
   return gather<Moved>(*plan_, l, Store{natural(l), X0, XL, XU, F, l.v.data(), X, t, l.layout.half});
 }
 
-void set_operator(Plan &plan, const double *coefficients, const uint8_t *free)
-{
-  Level &l = plan.levels[0];
-  copy(coefficients, Space::host, l.A.a.data(), l.A.a.space(), l.A.a.size());
-  copy(free, Space::host, l.free.data(), l.free.space(), l.free.size());
-  device::synchronize(plan.exec.space);
-}
-
 } // namespace tessera::vipmg

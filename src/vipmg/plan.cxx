@@ -71,7 +71,7 @@ size_t Plan::bytes() const
   size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes() + span.bytes();
   for (const Level &l : levels) {
     b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() +
-         l.inactive.bytes() + l.cut.bytes() + l.A.same.bytes() + l.truncated.same.bytes();
+         l.inactive.bytes() + l.cut.bytes() + l.A.same.bytes() + l.truncated.same.bytes() + l.halo.bytes();
     for (const Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y, &l.diffusion}) b += f->bytes();
   }
   return b;

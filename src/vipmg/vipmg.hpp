@@ -299,7 +299,6 @@ double asymmetry(Plan &plan);
 // --- the finest operator ---
 // Where its rows are read to, levels[0] having been made.
 Finest<double> finest(Plan &plan);
-void set_operator(Plan &plan, const double *coefficients, const uint8_t *free); // host arrays in the level's layout
 
 // --- kernels ---
 struct Sweep {

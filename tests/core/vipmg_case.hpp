@@ -20,6 +20,15 @@ inline double hash(long a, long b)
   return (double)(h >> 11) / 9007199254740992.;
 }
 
+// The finest operator, from host arrays in the level's layout.
+inline void set_operator(Plan &plan, const double *coefficients, const uint8_t *free)
+{
+  Level &l = plan.levels[0];
+  copy(coefficients, Space::host, l.A.a.data(), l.A.a.space(), l.A.a.size());
+  copy(free, Space::host, l.free.data(), l.free.space(), l.free.size());
+  device::synchronize(plan.exec.space);
+}
+
 struct Case {
   int  dimension, n[3];
   bool periodic[3], box;

@@ -151,7 +151,8 @@ public:
   int       deepest() const { return (int)levels_.size() - 1; }
   Level<T> &level(int k) { return levels_[(size_t)k]; }
 
-  // As multigrid::cycle() has levels. Where the last grids are small, solve() is the cycle of all of these.
+  // As multigrid::cycle() has levels, which ends at last(): the first small grid, whose solve() is the cycle of all
+  // small ones, or the deepest.
   int  last() const { return small_.first() ? small_.first() : deepest(); }
   int  visits(Cycle kind, int l) const
   {
@@ -212,7 +213,7 @@ private:
   uint64_t                  setups_ = 0;  // that changed what is in it
   uint64_t                  values_ = 0;  // of the operators, that were set
   Parts                    parts_;
-  bool                     begun_ = false; // the first step of the next smoothing from zero
+  bool                     begun_ = false; // the first step of the next smoothing from zero has been made: z is it
   std::unique_ptr<BlackSystem<T>> black_;
   std::shared_ptr<Peers>          peers_;
 };

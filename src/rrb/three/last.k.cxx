@@ -131,8 +131,8 @@ template <class T> void LastGrid<T>::solve(Level<T> &l, const Comm &comm)
 
 template <class T> size_t LastGrid<T>::bytes() const
 {
-  return places_.bytes() + packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes() + row_begin_.bytes() +
-         column_.bytes() + node_.bytes() + beside_.bytes() + from_.bytes() + entry_.bytes();
+  return places_.bytes() + packed_[0].bytes() + packed_[1].bytes() + exact_.bytes() + row_begin_.bytes() +
+         column_.bytes() + node_.bytes() + beside_.bytes() + from_.bytes() + entry_.bytes() + norm2_.bytes();
 }
 
 // The node of the last grid whose pivot is the least, relative to its diagonal entry.

@@ -372,7 +372,7 @@ template <class T> Kinds shares(const Level<T> &l, const Comm &comm, const Count
   k.loose = counts[0];
   k.faint = counts[1] / all;
   k.jumps = counts[2] / all;
-  k.first = first < 1e300 ? first : 0;
+  k.bad_node = first < 1e300 ? first : 0;
   return k;
 }
 

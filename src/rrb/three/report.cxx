@@ -7,7 +7,7 @@ namespace tessera::rrb::three {
 template <class T> size_t Level<T>::bytes() const
 {
   return a.bytes() + inverse.bytes() + diagonal.bytes() + weights.bytes() + alive.bytes() + b.bytes() + x.bytes() +
-         r.bytes() + z.bytes() + w.bytes() + lines.bytes() + same.bytes();
+         r.bytes() + z.bytes() + w.bytes() + lines.bytes() + same.bytes() + halo.bytes() + incoming.bytes();
 }
 
 template <class T> std::vector<GridReport> Hierarchy<T>::report() const
@@ -23,7 +23,6 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
     r.schur      = l.schur;
     r.everywhere = l.shared;
     r.exact      = k + 1 == levels_.size();
-    std::copy(kinds_[k].fraction, kinds_[k].fraction + 8, r.kinds);
     all.push_back(r);
   }
   return all;
@@ -31,7 +30,7 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t b = parts_.bytes() + free_.bytes() + last_.bytes();
+  size_t b = parts_.bytes() + free_.bytes() + last_.bytes() + found_.bytes() + differences_.bytes();
   b += small_.bytes() + (black_ ? black_->bytes() : 0);
   for (const Level<T> &l : levels_) b += l.bytes();
   return b;

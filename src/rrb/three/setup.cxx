@@ -208,10 +208,10 @@ template <class T> bool Hierarchy<T>::look(size_t k, Failure &failure)
   copy(found_.data() + 2 * k, exec_.space, both, Space::host, 2);
   both[0].join(both[1]);
   kinds_.push_back(shares(levels_[k], comm_, both[0]));
-  if (kinds_[k].first > 0) {
+  if (kinds_[k].bad_node > 0) {
     failure.failed = true;
     failure.grid   = (int)k;
-    name_node(levels_, k, kinds_[k].first, failure.node);
+    name_node(levels_, k, kinds_[k].bad_node, failure.node);
   } else if (sizeof(T) == 4 && params_.strict && !k && kinds_[0].faint > faint_some)
     failure.failed = failure.unfit = failure.faint = true;
   return !failure.failed;

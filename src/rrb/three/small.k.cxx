@@ -267,6 +267,7 @@ template <class T> struct RecordedLevels {
 template <class T> SmallGrids<T>::SmallGrids()  = default;
 template <class T> SmallGrids<T>::~SmallGrids() = default;
 
+// The first level from which on all are small; 0: there is none.
 template <class T> int SmallGrids<T>::choose(Hierarchy<T> &h)
 {
   int          k       = h.deepest() + 1;

@@ -42,10 +42,10 @@ struct Params {
 struct Kinds {
   double  fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   double  line[3] = {0, 0, 0}; // nodes with a line along each direction
-  double loose    = 0; // neighbours with next to no coupling, on the finest grid
+  double loose    = 0; // how many neighbours have next to no coupling, on the finest grid; not a share
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
-  double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
+  double bad_node = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
 };
 
 // The finest operator, as it has been read from the matrix.
@@ -92,7 +92,6 @@ struct Failure {
 struct GridReport {
   int    n[3] = {1, 1, 1}, step[3] = {1, 1, 1}, degree = 0;
   bool   star = false, schur = false, everywhere = false, exact = false, lines = false;
-  double kinds[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 };
 
 // Numbers that the hierarchy of a 7-point operator keeps for a node of the finest grid, where all directions are
