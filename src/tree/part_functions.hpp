@@ -39,6 +39,7 @@ template <class T> struct PartFunctions {
   }
 
 private:
+  bool may_have_parts(Level<T> &level) const;
   void number(Level<T> &level, const std::vector<double> &label);
   template <class Sum> void sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum);
   template <int D> void     energies(const Level<T> &level); // of the constants and of D linear functions
