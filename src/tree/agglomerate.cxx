@@ -19,8 +19,8 @@ namespace tessera::tree {
 namespace {
 
 // A cluster of n nodes in `dim` dimensions is closed, and grows no more by itself, if its couplings with others are
-// less than `bound` of its diagonal entries over the dim-th root of n; what is compact in a mesh without barriers has about
-// as much as that root. Of fewer nodes than `few` it is less: flat elements have large diagonal entries.
+// less than `bound` of its diagonal entries over the dim-th root of n; what is compact in a mesh without barriers has
+// about as much as that root. Of fewer nodes than `few` it is less: flat elements have large diagonal entries.
 struct Closed {
   double dim, bound;
   double few = 16, bound_of_few = 0.01, least = 3;

@@ -6,8 +6,8 @@
 namespace tessera::tree {
 
 // Of own nodes of a level with one unknown a node: a number that all nodes of the cluster have, on any process, or -1
-// of clusters that are not closed or are more than half of the mesh. Which nodes are in a cluster does not depend on the
-// processes. Collective, on the host.
+// of clusters that are not closed or are more than half of the mesh. Which nodes are in a cluster does not depend on
+// the processes. Collective, on the host.
 template <class T> std::vector<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim);
 
 } // namespace tessera::tree
