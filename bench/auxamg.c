@@ -138,7 +138,7 @@ static PetscErrorCode SetRandom(Vec v)
 int main(int argc, char **argv)
 {
   Mesh               mesh = {2, 0, 0, NULL, NULL, NULL};
-  ProblemOptions     o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0};
+  ProblemOptions     o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
   MeshType           type = MESH_SQUARE;
   PetscInt           n = 300, nodes = 0, its, rows, repeat = 3, dim = 2;
   PetscReal         *coordinates = NULL, norm, residual, grade = 1, curl = 0;

@@ -12,6 +12,7 @@
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 namespace tessera::tree {
@@ -34,9 +35,12 @@ struct Closed {
 // Sums that differ by rounding only, as other processes add them up in another order, count as equal.
 double rounded(double w)
 {
-  int          e;
-  const double m = std::frexp(w, &e);
-  return std::ldexp(std::round(m * (1 << 16)), e - 16);
+  constexpr int dropped = 37; // bits of 52
+  uint64_t      bits;
+  std::memcpy(&bits, &w, sizeof(w));
+  bits = (bits + (uint64_t(1) << (dropped - 1))) & ~((uint64_t(1) << dropped) - 1);
+  std::memcpy(&w, &bits, sizeof(w));
+  return w;
 }
 
 struct Cluster {
@@ -89,6 +93,7 @@ private:
   void collect();
   void pick_collected();
   void contract(Sets &sets, const std::vector<double> &id);
+  void add_up(const std::vector<int> &begin, const std::vector<int> &member, const std::vector<int> &now, size_t all);
   MPI_Comm             comm_;
   Closed               closed_;
   bool                 distributed_;
@@ -190,9 +195,12 @@ bool Agglomeration::round()
   for (int k = 0; k < own_; ++k) {
     const Cluster &c = cluster_[(size_t)k];
     if (!grows(c) || collected(c.id)) continue;
-    Pick pick;
+    Pick   pick;
+    double most = 0;
     for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
-      if (const int q = to_[(size_t)e]; q != k)
+      if (to_[(size_t)e] != k) most = std::max(most, weight_[(size_t)e]);
+    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
+      if (const int q = to_[(size_t)e]; q != k && weight_[(size_t)e] >= 0.999 * most)
         pick.offer(c, weight_[(size_t)e], cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
     if (pick.at < 0) continue;
     sets.join(k, pick.at);
@@ -227,12 +235,44 @@ bool Agglomeration::round()
   return true;
 }
 
+// The couplings of the new clusters, of which `all` are known: now[k] is that of the cluster k, and begin and member
+// list those of each of the own ones.
+void Agglomeration::add_up(const std::vector<int> &begin, const std::vector<int> &member, const std::vector<int> &now,
+                           size_t all)
+{
+  std::vector<int>    first(begin.size()), place(all, -1), to(to_.size());
+  std::vector<double> weight(to_.size());
+  const int *const    from = first_.data(), *const old = to_.data(), *const become = now.data();
+  const double *const add = weight_.data();
+  int                 entries = 0;
+  for (int k = 0; k < (int)first.size() - 1; ++k) {
+    const int start = entries;
+    for (int m = begin[(size_t)k]; m < begin[(size_t)k + 1]; ++m)
+      for (int e = from[member[(size_t)m]], end = from[member[(size_t)m] + 1]; e < end; ++e) {
+        const int q = become[old[e]], at = place[(size_t)q];
+        if (q == k) continue;
+        if (at >= start) weight[(size_t)at] += add[e];
+        else {
+          place[(size_t)q]          = entries;
+          to[(size_t)entries]       = q;
+          weight[(size_t)entries++] = add[e];
+        }
+      }
+    first[(size_t)k + 1] = entries;
+  }
+  to.resize((size_t)entries);
+  weight.resize((size_t)entries);
+  first_  = std::move(first);
+  to_     = std::move(to);
+  weight_ = std::move(weight);
+}
+
 // Clusters with the same new number become one.
 void Agglomeration::contract(Sets &sets, const std::vector<double> &id)
 {
   std::vector<double> own, others;
   const auto          once = [](std::vector<double> &list) {
-    std::sort(list.begin(), list.end());
+    if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
   };
   for (int k = 0; k < own_; ++k)
@@ -241,17 +281,16 @@ void Agglomeration::contract(Sets &sets, const std::vector<double> &id)
   for (size_t k = (size_t)own_; k < id.size(); ++k)
     if (!std::binary_search(own.begin(), own.end(), id[k])) others.push_back(id[k]);
   once(others);
+  size_t     likely = 0; // on one process they come in their order
   const auto place = [&](double k) {
+    if (likely < own.size() && own[likely] == k) return (int)likely++;
     const auto at = std::lower_bound(own.begin(), own.end(), k);
     if (at < own.end() && *at == k) return (int)(at - own.begin());
     return (int)(own.size() + (size_t)(std::lower_bound(others.begin(), others.end(), k) - others.begin()));
   };
   const size_t         n = own.size(), all = n + others.size();
-  std::vector<int>     now, begin(n + 1), member((size_t)own_), first{0}, to, at(all, -1);
+  std::vector<int>     now, begin(n + 1), member((size_t)own_);
   std::vector<Cluster> joined(all);
-  std::vector<double>  weight;
-  to.reserve(to_.size() / 2);
-  weight.reserve(to_.size() / 2);
   for (size_t k = 0; k < id.size(); ++k) {
     const int root = sets.root((int)k);
     now.push_back(root < (int)k ? now[(size_t)root] : place(id[k]));
@@ -265,30 +304,10 @@ void Agglomeration::contract(Sets &sets, const std::vector<double> &id)
   for (size_t k = 0; k < n; ++k) begin[k + 1] += begin[k];
   std::vector<int> next(begin);
   for (int k = 0; k < own_; ++k) member[(size_t)next[(size_t)now[(size_t)k]]++] = k;
-  for (size_t k = 0; k < n; ++k) {
-    const int start = first.back();
-    for (int m = begin[k]; m < begin[k + 1]; ++m) {
-      const size_t from = (size_t)member[(size_t)m];
-      for (int e = first_[from]; e < first_[from + 1]; ++e) {
-        const int q = now[(size_t)to_[(size_t)e]];
-        if (q == (int)k) continue;
-        int &mine = at[(size_t)q];
-        if (mine < start) {
-          mine = (int)to.size();
-          to.push_back(q);
-          weight.push_back(0);
-        }
-        weight[(size_t)mine] += weight_[(size_t)e];
-      }
-    }
-    first.push_back((int)to.size());
-  }
+  add_up(begin, member, now, all);
   for (std::vector<int> *list : {&node_, &ghost_})
     for (int &k : *list) k = now[(size_t)k];
   cluster_ = std::move(joined);
-  first_   = std::move(first);
-  to_      = std::move(to);
-  weight_  = std::move(weight);
   own_     = (int)n;
 }
 

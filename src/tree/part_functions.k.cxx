@@ -346,18 +346,27 @@ template <class T> bool PartFunctions<T>::may_have_parts(Level<T> &level) const
   return parts > 0;
 }
 
-template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, int dim)
+// Of all nodes, ghosts included
+template <class T> std::vector<double> PartFunctions<T>::labels(Level<T> &level) const
 {
-  dim_  = dim;
+  std::vector<double> label = agglomerate(comm_, level, dim_);
+  if (!level.distributed) return label;
+  label.resize((size_t)(level.n + level.ghosts));
+  Buffer<double> of = copy_to(level.exec.space, label);
+  level.exchange.forward(of.data(), 1);
+  return listed(of);
+}
+
+template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params)
+{
+  dim_  = params.dim;
   comm_ = comm;
-  if (!may_have_parts(level)) return;
-  std::vector<double> label = agglomerate(comm, level, dim);
-  if (level.distributed) {
-    label.resize((size_t)(level.n + level.ghosts));
-    Buffer<double> labels = copy_to(level.exec.space, label);
-    level.exchange.forward(labels.data(), 1);
-    label = listed(labels);
-  }
+  const auto keep  = params.part_labels.lock();
+  double     known = keep && keep->size() == (size_t)(level.n + level.ghosts);
+  if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
+  if (!(known > 0) && !may_have_parts(level)) return;
+  const std::vector<double> label = known > 0 ? std::move(*keep) : labels(level);
+  if (keep) *keep = label;
   number(level, label);
   find_places(level);
   double found = parts_;
