@@ -38,7 +38,7 @@ static PetscErrorCode Solve(KSP ksp, Mat A, Vec b, Vec x, const char *text)
 int main(int argc, char **argv)
 {
   Mesh           mesh;
-  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0};
+  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 40, nodes = 0;
   PetscReal     *coordinates = NULL;
@@ -62,6 +62,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cells", &o.cells, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-leak", &o.leak, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-wind", &o.wind, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-again", &again, NULL));
@@ -343,6 +344,14 @@ int main(int argc, char **argv)
       suffix: cells_3d
       nsize: {{1 3}}
       args: -mesh cube -n 19 -cells 3 -jump 1e-4
+    test: # barriers with holes
+      suffix: leaks
+      nsize: {{1 3 4}}
+      args: -mesh cube -n 19 -cells 3 -jump 1e-4 -leak 0.02
+    test:
+      suffix: leaks_pockets
+      nsize: {{1 2}}
+      args: -mesh cube -n 28 -jump -1e-5 -leak 0.005
     test:
       suffix: comb_processes
       nsize: {{1 3 5}}

@@ -238,6 +238,7 @@ typedef struct {
   PetscReal wind;       /* the largest velocity of a whirl in the unit square, for the diffusion 1 */
   PetscReal poisson;    /* Poisson's ratio where elastic; 0: 0.3 */
   PetscInt  cells;      /* jump is that of barriers, one element thick, between so many parts along each axis */
+  PetscReal leak;       /* the share of the elements of barriers that are none */
 } ProblemOptions;
 
 /* The matrix and the coordinates of own nodes (dim for each) */
@@ -282,6 +283,7 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
     for (PetscInt a = 1; a < k1 && o->cells; ++a)
       for (PetscInt q = 0; q < m->dim; ++q)
         if (PetscFloorReal((PetscReal)o->cells * m->x[m->dim * e[a] + q]) != PetscFloorReal((PetscReal)o->cells * m->x[m->dim * e[0] + q])) c = o->jump;
+    if (o->leak > 0 && 0.5 + 0.5 * Random(t, 29) < o->leak) c = 1;
     if (o->jump > 0 && !o->cells && o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
     for (PetscInt a = 0; a < k1; ++a) {
       const PetscInt ra = number[e[a]];

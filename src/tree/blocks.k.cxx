@@ -267,7 +267,7 @@ template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool ke
   if (!keep || !b.found) {
     find_blocks(level);
     if (params_.part_functions && params_.bs == 1 && &level == &levels_[0])
-      b.part_functions.find(comm_, level, params_.dim);
+      b.part_functions.find(comm_, level, params_);
     b.any = b.any || b.part_functions.any();
   }
   invert_blocks(level);

@@ -1,6 +1,8 @@
 // What a hierarchy is asked for, and what stops its setup.
 #pragma once
 #include "multigrid/cycle.hpp"
+#include <memory>
+#include <vector>
 
 namespace tessera::tree {
 
@@ -38,6 +40,9 @@ struct Params {
   // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
   // refused: Failure::rounded
   bool   falls_back = false;
+  // where a setup leaves the parts' labels of all nodes, ghosts included, for another one of the same matrix in double
+  // precision, while there may be one
+  std::weak_ptr<std::vector<double>> part_labels;
 };
 
 inline Params params_for(int dim, int bs)

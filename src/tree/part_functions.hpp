@@ -17,12 +17,14 @@
 namespace tessera::tree {
 
 template <class T> struct Level;
+struct Params;
 
 constexpr size_t max_vectors = 8; // that the smoother's blocks and functions of parts take at a time
 
 template <class T> struct PartFunctions {
-  // Looks for the parts of a level with one unknown a node, by its values. Collective.
-  void find(const Comm &comm, Level<T> &level, int dim);
+  // Looks for the parts of a level with one unknown a node, by its values, or takes those whose labels are kept, where
+  // they are of all nodes. Collective.
+  void find(const Comm &comm, Level<T> &level, const Params &params);
   // The numbers for values in the same pattern. Collective.
   void take_values(const Level<T> &level);
   // z += c sum_k Z_k (Z_k' A Z_k)^-1 Z_k' r, and x += w times that; either may be nullptr. Collective.
@@ -39,6 +41,8 @@ template <class T> struct PartFunctions {
   }
 
 private:
+  bool may_have_parts(Level<T> &level) const;
+  std::vector<double> labels(Level<T> &level) const;
   void number(Level<T> &level, const std::vector<double> &label);
   template <class Sum> void sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum);
   template <int D> void     energies(const Level<T> &level); // of the constants and of D linear functions

@@ -1,5 +1,6 @@
 // The smoother's functions of parts of the mesh (part_functions.hpp): which parts, their numbers, and what is added.
 #include "tree/part_functions.hpp"
+#include "tree/agglomerate.hpp"
 #include "tree/dispatch.hpp"
 #include "tree/invert.hpp"
 #include "tree/keepers.hpp"
@@ -19,43 +20,40 @@ namespace tessera::tree {
 
 namespace {
 
-// Nodes belong to the same part if their entry is more than so much of the larger diagonal entry. With 0.02 and with
-// 0.1 barriers of 1e-3 to 1e-6 in space take 1.3 times as many iterations.
-constexpr double tied_in_part = 0.05;
-constexpr int    least_in_part = 3; // fewer nodes join the part that they are coupled with most
-constexpr int    passes = 3;        // in which they do
-// A part counts if its couplings with others are less than so much of its diagonal entries.
-constexpr double loosely_coupled = 0.01;
+constexpr double tied_in_part  = 0.05; // of the larger diagonal entry
+constexpr int    least_in_part = 3;
 // Of n nodes' diagonal entries: a constant with less energy than this over the root of n is one that single precision
 // rounds too much.
 constexpr double faint_energy = 1e-5;
 // A function with less than so much of its energy beside those before it is left out: in a part that is nearly flat.
 constexpr double nearly_dependent = 1e-3;
-constexpr double none = -1, rest = -2; // labels: of no part, or of one that is most of the mesh
 constexpr int    piece = 1024;         // most members of a part that are added up by one warp of a device
 
-// Nodes without a part join that of their strongest coupling. Between two alike they join none, so that the order of
-// nodes does not count.
-template <class T> struct JoinStrongest {
-  const int    *i, *j;
-  const T      *a, *inverse;
-  const double *label;
-  double       *to;
-  HD void       operator()(int p) const
+// Nodes with weak couplings: entries beside the diagonal entry, which is the same for both where nothing jumps.
+struct WeakNodes {
+  double  weak = 0, very_weak = 0;
+  HD void join(const WeakNodes &o)
   {
-    to[p] = label[p];
-    if (label[p] != none || !(inverse[p] > 0)) return;
-    T      best = 0, other = 0; // other: the best one of another part
-    double found = none;
+    weak += o.weak;
+    very_weak += o.very_weak;
+  }
+};
+template <class T> struct FindWeak {
+  const int *i, *j;
+  const T   *a, *inverse;
+  int        n, dim;
+  HD void    operator()(int k, int line, WeakNodes &found) const
+  {
+    constexpr double rounding = 1e-12;
+    const int        p = line * list_row + k;
+    if (p >= n || !(inverse[p] > 0)) return;
+    int weak = 0, very_weak = 0;
     for (int e = i[p]; e < i[p + 1]; ++e) {
-      const double of = label[j[e]];
-      const T      v  = fabs(a[e]);
-      if (of == none || j[e] == p) continue;
-      if (of == found) best = v > best ? v : best;
-      else if (v > best) other = best, best = v, found = of;
-      else other = v > other ? v : other;
+      const T size = fabs(a[e]) * inverse[p];
+      weak += size < (T)1e-3 && size > (T)rounding;
+      very_weak += size < (T)1e-4 && size > (T)rounding;
     }
-    if (best > (T)1.001 * other) to[p] = found;
+    found.join({(double)(weak >= dim), (double)(very_weak >= dim)});
   }
 };
 // What the functions of a part are at node p: one, and its place in the part along each of D axes.
@@ -324,57 +322,59 @@ template <class T> void PartFunctions<T>::number(Level<T> &level, const std::vec
   of_pieces_ = make_unset<double>(exec, pieces.size() * max_vectors * (size_t)(dim_ + 1));
 }
 
-template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, int dim)
+// Have many nodes weak couplings with several others, beside those of right angles, which are zero? Of a mesh without
+// barriers one node of 2000 has two below 0.001, and a hundredth as many have two below 0.0001; in space it is one of
+// 400 with three, up to one of 30 where elements are bad. Or are there components of couplings that are not weak?
+template <class T> bool PartFunctions<T>::may_have_parts(Level<T> &level) const
 {
-  dim_ = dim;
-  const Exec  &exec = level.exec;
-  const size_t all = (size_t)(level.n + level.ghosts);
-  const int    n = level.n;
-  comm_ = comm;
-  Buffer<T> inverse = make_unset<T>(exec, all);
-  for_each(exec, n, CopyValues<T>{level.inverse.data(), inverse.data()});
+  constexpr double few = 16;
+  WeakNodes        found;
+  forall_join(level.exec, list_box(level.n),
+              FindWeak<T>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.n, dim_}, &found);
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 2, MPI_DOUBLE, MPI_SUM, comm_);
+  if (found.weak > few + (dim_ == 2 ? 0.002 : 0.01) * level.nodes ||
+      found.very_weak > few + (dim_ == 2 ? 2e-5 : 1e-4) * level.nodes)
+    return true;
+  Buffer<T> inverse = make_unset<T>(level.exec, (size_t)(level.n + level.ghosts));
+  for_each(level.exec, level.n, CopyValues<T>{level.inverse.data(), inverse.data()});
   level.halo(inverse.data());
-  const double     most = level.nodes / 2;
-  const Components of = components(comm, level, inverse.data(), (T)tied_in_part, least_in_part, most);
-  if (of.size.empty() && !level.distributed) return;
-  std::vector<double> label((size_t)n, none);
-  double              found = 0;
-  for (size_t p = 0; p < label.size(); ++p) {
-    if (of.size[p] < least_in_part) continue;
-    label[p] = of.size[p] > most ? rest : of.label[p];
-    found += label[p] >= 0;
-  }
-  const auto any_of = [&](double count) {
-    if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_DOUBLE, MPI_SUM, comm_);
-    return count > 0;
-  };
-  if (!any_of(found)) return;
-  label.resize(all, none);
-  Buffer<double> labels = copy_to(exec.space, label), next = make_unset<double>(exec, all);
-  level.exchange.forward(labels.data(), 1);
-  for (int pass = 0; pass < passes; ++pass) {
-    for_each(exec, n,
-             JoinStrongest<T>{level.i.data(), level.j.data(), level.a.data(), inverse.data(), labels.data(),
-                              next.data()});
-    std::swap(labels, next);
-    level.exchange.forward(labels.data(), 1);
-  }
-  label = listed(labels);
-  number(level, label);
-  energies<0>(level);
-  const std::vector<double> e = listed(energy_);
-  const std::vector<int>    part = listed(of_);
-  for (size_t p = 0; p < all; ++p) {
-    if (part[p] < 0) continue;
-    const double *const further = e.data() + part[p] * numbers_of_part<0> + energies_of_part<0>;
-    if (!(further[couplings_with_others] < loosely_coupled * further[sum_of_diagonal])) label[p] = none;
-  }
+  const double     most  = level.nodes / 2;
+  const Components of    = components(comm_, level, inverse.data(), (T)tied_in_part, least_in_part, most);
+  double           parts = 0;
+  for (int size : of.size) parts += size >= least_in_part && size <= most;
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &parts, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  return parts > 0;
+}
+
+// Of all nodes, ghosts included
+template <class T> std::vector<double> PartFunctions<T>::labels(Level<T> &level) const
+{
+  std::vector<double> label = agglomerate(comm_, level, dim_);
+  if (!level.distributed) return label;
+  label.resize((size_t)(level.n + level.ghosts));
+  Buffer<double> of = copy_to(level.exec.space, label);
+  level.exchange.forward(of.data(), 1);
+  return listed(of);
+}
+
+template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params)
+{
+  dim_  = params.dim;
+  comm_ = comm;
+  const auto keep  = params.part_labels.lock();
+  double     known = keep && keep->size() == (size_t)(level.n + level.ghosts);
+  if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
+  if (!(known > 0) && !may_have_parts(level)) return;
+  const std::vector<double> label = known > 0 ? std::move(*keep) : labels(level);
+  if (keep) *keep = label;
   number(level, label);
   find_places(level);
-  elsewhere_ = any_of(parts_);
+  double found = parts_;
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  elsewhere_ = found > 0;
   const size_t functions = (size_t)(dim_ + 1);
-  inverse_   = make_unset<T>(exec, (size_t)parts_ * functions * functions);
-  sums_      = make_unset<double>(exec, (size_t)parts_ * functions * max_vectors);
+  inverse_   = make_unset<T>(level.exec, (size_t)parts_ * functions * functions);
+  sums_      = make_unset<double>(level.exec, (size_t)parts_ * functions * max_vectors);
 }
 
 template <class T> void PartFunctions<T>::take_values(const Level<T> &level)

@@ -1,0 +1,340 @@
+// Clusters of nodes (agglomerate.hpp) by rounds of Boruvka's algorithm: each cluster that is not closed picks the one
+// that it is coupled with most, and all that pick each other in a chain become one. A round leaves a third or a fourth
+// of them, and the couplings between these are added up for the next one.
+//
+// A process knows the clusters of its own nodes and those of its ghosts. What is known of clusters that are those of
+// some process's ghosts, among them all that have nodes on several processes, is collected by all: on each it is in
+// proportion to the clusters along the borders of the processes.
+#include "tree/agglomerate.hpp"
+#include "tree/keepers.hpp"
+#include "exec/gather.hpp"
+#include "exec/random.hpp"
+#include "exec/sets.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+namespace tessera::tree {
+
+namespace {
+
+// A cluster of n nodes in `dim` dimensions is closed, and grows no more by itself, if its couplings with others are
+// less than `bound` of its diagonal entries over the dim-th root of n; what is compact in a mesh without barriers has
+// about as much as that root. Of fewer nodes than `few` it is less: flat elements have large diagonal entries.
+struct Closed {
+  double dim, bound;
+  double few = 16, bound_of_few = 0.01, least = 3;
+  explicit Closed(int d) : dim(d), bound(d == 2 ? 0.05 : 0.1) { }
+  bool operator()(double nodes, double diagonal, double outside) const
+  {
+    return nodes >= least && outside < (nodes < few ? bound_of_few : bound) * diagonal / std::pow(nodes, 1 / dim);
+  }
+};
+
+// Sums that differ by rounding only, as other processes add them up in another order, count as equal.
+double rounded(double w)
+{
+  constexpr int dropped = 37; // bits of 52
+  uint64_t      bits;
+  std::memcpy(&bits, &w, sizeof(w));
+  bits = (bits + (uint64_t(1) << (dropped - 1))) & ~((uint64_t(1) << dropped) - 1);
+  std::memcpy(&w, &bits, sizeof(w));
+  return w;
+}
+
+struct Cluster {
+  double id = 0;   // the mesh-wide number of one of its nodes
+  double name = 0; // by which all processes tell which is the first of two
+  double nodes = 1, diagonal = 0, outside = 0;
+  void   join(const Cluster &o)
+  {
+    name = std::min(name, o.name);
+    nodes += o.nodes;
+    diagonal += o.diagonal;
+    outside += o.outside;
+  }
+};
+// of a cluster with another one
+struct Coupling {
+  double of, id, name, weight;
+  bool   operator<(const Coupling &o) const { return of != o.of ? of < o.of : id < o.id; }
+};
+// What a cluster is coupled with most; of two alike those that come first in an order of pairs at random.
+struct Pick {
+  double   weight = 0, id = -1;
+  uint64_t order = 0;
+  int      at = -1;
+  void     offer(const Cluster &from, double w, const double other, double name, int k)
+  {
+    if (!(w > 0) || w < 0.999 * weight) return;
+    w = rounded(w);
+    if (w < weight) return;
+    const double   low = std::min(from.name, name), high = std::max(from.name, name);
+    const uint64_t next = mix((uint64_t)low * golden_ratio + mix((uint64_t)high));
+    if (w == weight && next <= order) return;
+    weight = w, id = other, order = next, at = k;
+  }
+};
+
+class Agglomeration {
+public:
+  Agglomeration(MPI_Comm comm, const Closed &closed, bool distributed) :
+    comm_(comm), closed_(closed), distributed_(distributed)
+  {
+  }
+  template <class T> void begin(Level<T> &level);
+  bool                    round();
+  std::vector<double>     labels(double most) const;
+
+private:
+  bool grows(const Cluster &c) const { return !closed_(c.nodes, c.diagonal, c.outside); }
+  bool collected(double id) const { return known_.count(id) > 0; }
+  void collect();
+  void pick_collected();
+  void contract(Sets &sets, const std::vector<double> &id);
+  void add_up(const std::vector<int> &begin, const std::vector<int> &member, const std::vector<int> &now, size_t all);
+  MPI_Comm             comm_;
+  Closed               closed_;
+  bool                 distributed_;
+  int                  own_ = 0;        // clusters of own nodes come first, then others of ghosts
+  std::vector<Cluster> cluster_;
+  std::vector<int>     node_, ghost_;   // the clusters of own nodes and of ghosts
+  std::vector<int>     first_, to_;     // couplings of own nodes' clusters
+  std::vector<double>  weight_;
+  std::map<double, Cluster>                known_;  // collected
+  std::vector<Coupling>                    couplings_; // of these
+  std::vector<std::pair<double, double>>   picks_;
+};
+
+template <class T> void Agglomeration::begin(Level<T> &level)
+{
+  const std::vector<Key> key = listed(level.start);
+  const std::vector<T>   inverse = listed(level.inverse), a = listed(level.a);
+  const size_t           n = (size_t)level.n, all = n + (size_t)level.ghosts;
+  const double           before = sum_before(comm_, (double)n);
+  std::vector<double>    number(all);
+  for (size_t p = 0; p < n; ++p) number[p] = before + (double)p;
+  if (distributed_) {
+    Buffer<double> numbers = copy_to(level.exec.space, number);
+    level.exchange.forward(numbers.data(), 1);
+    number = listed(numbers);
+  }
+  own_ = level.n;
+  cluster_.resize(all);
+  for (size_t p = 0; p < all; ++p) {
+    cluster_[p].id = number[p];
+    if (p < n) cluster_[p].name = (double)(mix(key.empty() ? (Key)p : key[p]) >> 11);
+    if (p < n) cluster_[p].diagonal = inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
+    (p < n ? node_ : ghost_).push_back((int)p);
+  }
+  first_ = listed(level.i);
+  to_    = listed(level.j);
+  weight_.resize(a.size());
+  for (size_t e = 0; e < a.size(); ++e) weight_[e] = std::fabs((double)a[e]);
+}
+
+// What all processes know of the clusters of ghosts.
+void Agglomeration::collect()
+{
+  std::vector<double> id;
+  for (int k : ghost_) id.push_back(cluster_[(size_t)k].id);
+  std::sort(id.begin(), id.end());
+  id.erase(std::unique(id.begin(), id.end()), id.end());
+  known_.clear();
+  for (double k : gather_from_all(comm_, id).all) known_[k].id = -1;
+  std::vector<Cluster>  mine;
+  std::vector<Coupling> couplings;
+  for (int k = 0; k < own_; ++k) {
+    const Cluster &c = cluster_[(size_t)k];
+    if (!collected(c.id)) continue;
+    mine.push_back(c);
+    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
+      if (const Cluster &o = cluster_[(size_t)to_[(size_t)e]]; o.id != c.id)
+        couplings.push_back({c.id, o.id, o.name, weight_[(size_t)e]});
+  }
+  for (const Cluster &c : gather_from_all(comm_, mine).all)
+    if (Cluster &k = known_[c.id]; k.id < 0) k = c;
+    else k.join(c);
+  couplings_ = gather_from_all(comm_, couplings).all;
+  std::sort(couplings_.begin(), couplings_.end());
+  for (Cluster &c : cluster_)
+    if (const auto k = known_.find(c.id); k != known_.end()) c.name = k->second.name;
+}
+
+void Agglomeration::pick_collected()
+{
+  for (size_t k = 0; k < couplings_.size();) {
+    const Cluster &from = known_[couplings_[k].of];
+    Pick           pick;
+    while (k < couplings_.size() && couplings_[k].of == from.id) {
+      Coupling sum = couplings_[k];
+      while (++k < couplings_.size() && couplings_[k].of == sum.of && couplings_[k].id == sum.id)
+        sum.weight += couplings_[k].weight;
+      const auto other = known_.find(sum.id);
+      pick.offer(from, sum.weight, sum.id, other == known_.end() ? sum.name : other->second.name, 0);
+    }
+    if (grows(from) && pick.id >= 0) picks_.push_back({from.id, pick.id});
+  }
+}
+
+// False: nothing grows any more.
+bool Agglomeration::round()
+{
+  for (int k = 0; k < own_; ++k) {
+    double &outside = cluster_[(size_t)k].outside;
+    outside = 0;
+    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
+      if (to_[(size_t)e] != k) outside += weight_[(size_t)e];
+  }
+  picks_.clear();
+  if (distributed_) collect();
+  pick_collected();
+  double found = (double)picks_.size();
+  Sets   sets(cluster_.size());
+  for (int k = 0; k < own_; ++k) {
+    const Cluster &c = cluster_[(size_t)k];
+    if (!grows(c) || collected(c.id)) continue;
+    Pick   pick;
+    double most = 0;
+    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
+      if (to_[(size_t)e] != k) most = std::max(most, weight_[(size_t)e]);
+    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
+      if (const int q = to_[(size_t)e]; q != k && weight_[(size_t)e] >= 0.999 * most)
+        pick.offer(c, weight_[(size_t)e], cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
+    if (pick.at < 0) continue;
+    sets.join(k, pick.at);
+    ++found;
+  }
+  if (distributed_) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  if (!(found > 0)) return false;
+  // those that meet clusters which all know
+  std::vector<double>      picked;
+  std::map<double, double> parent;
+  const auto               find = [&](double r) {
+    for (auto at = parent.find(r); at != parent.end() && at->second != r; at = parent.find(r)) r = at->second;
+    return r;
+  };
+  const auto join = [&](double a, double b) {
+    a = find(a), b = find(b);
+    parent[std::max(a, b)] = std::min(a, b);
+  };
+  for (const auto &p : picks_) picked.push_back(p.second);
+  std::sort(picked.begin(), picked.end());
+  const auto          id_of = [&](int k) { return cluster_[(size_t)sets.root(k)].id; };
+  std::vector<double> pairs, id;
+  for (int k = 0; k < (int)cluster_.size() && distributed_; ++k)
+    if (const double c = cluster_[(size_t)k].id;
+        sets.root(k) != k && (collected(c) || std::binary_search(picked.begin(), picked.end(), c)))
+      pairs.insert(pairs.end(), {c, id_of(k)});
+  if (distributed_) pairs = gather_from_all(comm_, pairs).all;
+  for (size_t k = 0; k < pairs.size(); k += 2) join(pairs[k], pairs[k + 1]);
+  for (const auto &p : picks_) join(p.first, p.second);
+  for (int k = 0; k < (int)cluster_.size(); ++k) id.push_back(find(id_of(k)));
+  contract(sets, id);
+  return true;
+}
+
+// The couplings of the new clusters, of which `all` are known: now[k] is that of the cluster k, and begin and member
+// list those of each of the own ones.
+void Agglomeration::add_up(const std::vector<int> &begin, const std::vector<int> &member, const std::vector<int> &now,
+                           size_t all)
+{
+  std::vector<int>    first(begin.size()), place(all, -1), to(to_.size());
+  std::vector<double> weight(to_.size());
+  const int *const    from = first_.data(), *const old = to_.data(), *const become = now.data();
+  const double *const add = weight_.data();
+  int                 entries = 0;
+  for (int k = 0; k < (int)first.size() - 1; ++k) {
+    const int start = entries;
+    for (int m = begin[(size_t)k]; m < begin[(size_t)k + 1]; ++m)
+      for (int e = from[member[(size_t)m]], end = from[member[(size_t)m] + 1]; e < end; ++e) {
+        const int q = become[old[e]], at = place[(size_t)q];
+        if (q == k) continue;
+        if (at >= start) weight[(size_t)at] += add[e];
+        else {
+          place[(size_t)q]          = entries;
+          to[(size_t)entries]       = q;
+          weight[(size_t)entries++] = add[e];
+        }
+      }
+    first[(size_t)k + 1] = entries;
+  }
+  to.resize((size_t)entries);
+  weight.resize((size_t)entries);
+  first_  = std::move(first);
+  to_     = std::move(to);
+  weight_ = std::move(weight);
+}
+
+// Clusters with the same new number become one.
+void Agglomeration::contract(Sets &sets, const std::vector<double> &id)
+{
+  std::vector<double> own, others;
+  const auto          once = [](std::vector<double> &list) {
+    if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  };
+  for (int k = 0; k < own_; ++k)
+    if (sets.root(k) == k) own.push_back(id[(size_t)k]);
+  once(own);
+  for (size_t k = (size_t)own_; k < id.size(); ++k)
+    if (!std::binary_search(own.begin(), own.end(), id[k])) others.push_back(id[k]);
+  once(others);
+  size_t     likely = 0; // on one process they come in their order
+  const auto place = [&](double k) {
+    if (likely < own.size() && own[likely] == k) return (int)likely++;
+    const auto at = std::lower_bound(own.begin(), own.end(), k);
+    if (at < own.end() && *at == k) return (int)(at - own.begin());
+    return (int)(own.size() + (size_t)(std::lower_bound(others.begin(), others.end(), k) - others.begin()));
+  };
+  const size_t         n = own.size(), all = n + others.size();
+  std::vector<int>     now, begin(n + 1), member((size_t)own_);
+  std::vector<Cluster> joined(all);
+  for (size_t k = 0; k < id.size(); ++k) {
+    const int root = sets.root((int)k);
+    now.push_back(root < (int)k ? now[(size_t)root] : place(id[k]));
+    Cluster &c = joined[(size_t)now[k]];
+    if (k < (size_t)own_ && !begin[(size_t)now[k] + 1]++) {
+      c    = cluster_[k];
+      c.id = id[k];
+    } else if (k < (size_t)own_) c.join(cluster_[k]);
+    else if (now[k] >= (int)n) c.id = id[k]; // what else there is of it others know
+  }
+  for (size_t k = 0; k < n; ++k) begin[k + 1] += begin[k];
+  std::vector<int> next(begin);
+  for (int k = 0; k < own_; ++k) member[(size_t)next[(size_t)now[(size_t)k]]++] = k;
+  add_up(begin, member, now, all);
+  for (std::vector<int> *list : {&node_, &ghost_})
+    for (int &k : *list) k = now[(size_t)k];
+  cluster_ = std::move(joined);
+  own_     = (int)n;
+}
+
+// After the last round, when what is known of clusters of several processes is that of all.
+std::vector<double> Agglomeration::labels(double most) const
+{
+  std::vector<double> of((size_t)own_), label;
+  for (size_t k = 0; k < of.size(); ++k) {
+    const auto     known = known_.find(cluster_[k].id);
+    const Cluster &c     = known == known_.end() ? cluster_[k] : known->second;
+    of[k]                = grows(c) || c.nodes > most ? -1 : c.id;
+  }
+  for (int k : node_) label.push_back(of[(size_t)k]);
+  return label;
+}
+
+} // namespace
+
+template <class T> std::vector<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
+{
+  Agglomeration clusters(comm, Closed(dim), level.distributed);
+  clusters.begin(level);
+  while (clusters.round()) { }
+  return clusters.labels(level.nodes / 2);
+}
+
+template std::vector<double> agglomerate(MPI_Comm, Level<double> &, int);
+template std::vector<double> agglomerate(MPI_Comm, Level<float> &, int);
+
+} // namespace tessera::tree

@@ -1,0 +1,13 @@
+// Clusters of nodes that grow by the couplings of whole clusters, summed up. Beside a barrier that leaks in places some
+// couplings are as large as any, but their sum is little beside what ties each side together.
+#pragma once
+#include "tree/hierarchy.hpp"
+
+namespace tessera::tree {
+
+// Of own nodes of a level with one unknown a node: a number that all nodes of the cluster have, on any process, or -1
+// of clusters that are not closed or are more than half of the mesh. Which nodes are in a cluster does not depend on
+// the processes. Collective, on the host.
+template <class T> std::vector<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim);
+
+} // namespace tessera::tree
