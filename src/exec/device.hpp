@@ -78,10 +78,11 @@ struct Kept {
 };
 Kept take_error();                      // and work again
 
-// Kernels may touch device memory while such an object lives; only the emulated device looks.
+// Kernels may touch device memory while such an object lives. result: where they leave what they find, which must be
+// memory of the device, or of the host that it reaches. Only the emulated device looks.
 #ifdef TESSERA_EMULATE_DEVICE
 struct Open {
-  explicit Open(Space space);
+  explicit Open(Space space, const void *result = nullptr);
   ~Open();
   bool opened;
 };
@@ -93,7 +94,7 @@ struct Recording {
 };
 #else
 struct Open {
-  explicit Open(Space) { }
+  explicit Open(Space, const void * = nullptr) { }
 };
 struct Recording {
   ~Recording() { }

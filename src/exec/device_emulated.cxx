@@ -61,9 +61,23 @@ void check()
 }
 } // namespace
 
-Open::Open(Space space) : opened(space == Space::cuda)
+// never destroyed: memory may be released until the very end
+static std::map<const char *, size_t> &pinned()
+{
+  static std::map<const char *, size_t> &blocks = *new std::map<const char *, size_t>;
+  return blocks;
+}
+static bool writable(const char *p)
+{
+  const Arena &a     = arena();
+  const auto   after = pinned().upper_bound(p);
+  if (p >= a.base && p < a.base + a.used) return true;
+  return after != pinned().begin() && p < std::prev(after)->first + std::prev(after)->second;
+}
+Open::Open(Space space, const void *result) : opened(space == Space::cuda)
 {
   Arena &a = arena();
+  if (opened && result && !writable((const char *)result)) throw DeviceError("a result in memory of the host");
   if (opened) count_kernel();
   if (opened && !a.open++ && a.used) a.protect(PROT_READ | PROT_WRITE);
 }
@@ -141,6 +155,7 @@ void *allocate_pinned(size_t bytes)
 {
   void *p = malloc(bytes);
   if (!p) throw std::bad_alloc();
+  pinned()[(const char *)p] = bytes;
   return p;
 }
 static std::set<const void *> &out_of_reach()
@@ -161,6 +176,7 @@ bool reached(const void *p) { return !out_of_reach().count(p); }
 void release_pinned(void *p)
 {
   out_of_reach().erase(p);
+  pinned().erase((const char *)p);
   free(p);
 }
 void  zero(void *p, size_t bytes) { Open o(Space::cuda); memset(p, 0, bytes); }

@@ -406,7 +406,7 @@ void forall_sum_on_device(const Exec &exec, const Box &box, const Kernel &kernel
   device::launch(device::add_parts, dim3(1), dim3(device::warp, device::block_rows), 0, (const double *)parts, n, sum,
                  add);
 #else
-  const device::Open open(exec.space);
+  const device::Open open(exec.space, sum);
   forall_sum_on_host(exec, box, kernel, sum, add);
 #endif
 }
@@ -454,7 +454,7 @@ template <class R, class Kernel> void forall_join(const Exec &exec, const Box &b
                           n, result);
   }
 #endif
-  const device::Open open(exec.space);
+  const device::Open open(exec.space, result);
   std::vector<R>     rows(box.empty() ? 0 : (size_t)(box.y1 - box.y0));
   for_range(exec, box.y0, box.y1, [&](int j) {
     const Kernel k = kernel;

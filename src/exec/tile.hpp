@@ -166,7 +166,7 @@ template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &
                           n, result);
   }
 #endif
-  const device::Open  open(exec.space);
+  const device::Open  open(exec.space, result);
   std::vector<double> scratch(bytes / sizeof(double) + 1);
   R                   r;
   for (int y0 = box.y0; y0 < box.y1; y0 += rows)

@@ -41,12 +41,11 @@ struct WeakNodes {
 template <class T> struct FindWeak {
   const int *i, *j;
   const T   *a, *inverse;
-  int        n, dim;
-  HD void    operator()(int k, int line, WeakNodes &found) const
+  int        dim;
+  HD void    operator()(int p, WeakNodes &found) const
   {
     constexpr double rounding = 1e-12;
-    const int        p = line * list_row + k;
-    if (p >= n || !(inverse[p] > 0)) return;
+    if (!(inverse[p] > 0)) return;
     int weak = 0, very_weak = 0;
     for (int e = i[p]; e < i[p + 1]; ++e) {
       const T size = fabs(a[e]) * inverse[p];
@@ -328,9 +327,8 @@ template <class T> void PartFunctions<T>::number(Level<T> &level, const std::vec
 template <class T> bool PartFunctions<T>::may_have_parts(Level<T> &level) const
 {
   constexpr double few = 16;
-  WeakNodes        found;
-  forall_join(level.exec, list_box(level.n),
-              FindWeak<T>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.n, dim_}, &found);
+  const FindWeak<T> kernel{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), dim_};
+  WeakNodes         found = join_each<WeakNodes>(level.exec, level.n, kernel);
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 2, MPI_DOUBLE, MPI_SUM, comm_);
   if (found.weak > few + (dim_ == 2 ? 0.002 : 0.01) * level.nodes ||
       found.very_weak > few + (dim_ == 2 ? 2e-5 : 1e-4) * level.nodes)
