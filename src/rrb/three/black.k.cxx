@@ -162,7 +162,7 @@ struct Tell {
   {
     to[s->told++ % Reduced::most_ahead] = {s->rz, s->pq, s->rr};
     s->old = s->rz;
-    if (sqrt(s->rr) <= s->enough) s->done = true;
+    if (!(s->alpha() > 0) || sqrt(s->rr) <= s->enough) s->done = true; // no step: the host ends there
   }
 };
 struct SetEnough {
