@@ -303,13 +303,18 @@ TEST(Three, iterations_with_several_nodes_at_once_are_the_same)
   }
 }
 
+static Made make_black(const Case &c)
+{
+  const Comm comm(MPI_COMM_SELF);
+  Params     params;
+  params.reduced = true;
+  return make(c, space(), comm, params);
+}
+
 TEST(Three, an_iteration_at_once_is_its_parts)
 {
   for (const Case &c : weak) {
-    const Comm comm(MPI_COMM_SELF);
-    Params     params;
-    params.reduced = true;
-    const Made           m = make(c, space(), comm, params);
+    const Made           m = make_black(c);
     Reduced *const       s = m.solver->reduced();
     std::vector<double>  b((size_t)(c.n[0] * c.n[1] * c.n[2]));
     for (size_t k = 0; k < b.size(); ++k) b[k] = hash((int)k, 1, 2) - 0.5;
@@ -343,27 +348,38 @@ TEST(Three, an_iteration_at_once_is_its_parts)
   }
 }
 
+// The system of the black nodes, and a right-hand side.
+struct Black {
+  Made                m;
+  Reduced            *s;
+  std::vector<double> b;
+  Buffer<double>      right, y;
+  Black(const Case &c, std::vector<double> values) : m(make_black(c)), s(m.solver->reduced()), b(std::move(values))
+  {
+    right = copy_to(space(), b), y = copy_to(space(), b);
+  }
+  std::vector<double> solution()
+  {
+    std::vector<double> x(b.size());
+    s->solution(right.data(), y.data());
+    copy(y.data(), space(), x.data(), Space::host, x.size());
+    return x;
+  }
+};
+
 // The solution after some iterations that are launched together, of which those beyond `enough` change nothing.
 TEST(Three, iterations_ahead_end_where_the_residual_is_small)
 {
-  const Case &c = weak[0];
-  const Comm  comm(MPI_COMM_SELF);
-  Params      params;
-  params.reduced = true;
-  const Made          m = make(c, space(), comm, params);
-  Reduced *const      s = m.solver->reduced();
+  const Case         &c = weak[0];
   std::vector<double> b((size_t)(c.n[0] * c.n[1] * c.n[2]));
   for (size_t k = 0; k < b.size(); ++k) b[k] = hash((int)k, 1, 2) - 0.5;
-  const Buffer<double> right = copy_to(space(), b);
-  Buffer<double>       y     = copy_to(space(), b);
-  if (!s->at_once()) GTEST_SKIP() << "the host works step by step";
+  Black black(c, b);
+  if (!black.s->at_once()) GTEST_SKIP() << "the host works step by step";
   const auto solution = [&](double enough, int ahead, int seen) {
-    std::vector<double> x(b.size());
-    s->begin(right.data(), enough);
+    black.s->begin(black.right.data(), enough);
     double rr = 0;
-    for (int k = 0; k < seen; ++k) rr = s->iterate(ahead).rr;
-    s->solution(right.data(), y.data());
-    copy(y.data(), space(), x.data(), Space::host, x.size());
+    for (int k = 0; k < seen; ++k) rr = black.s->iterate(ahead).rr;
+    std::vector<double> x = black.solution();
     x.push_back(rr);
     return x;
   };
@@ -376,20 +392,12 @@ TEST(Three, iterations_ahead_end_where_the_residual_is_small)
 // b is not finite at one black node: the device's iteration must not move x.
 TEST(Three, an_iteration_that_is_no_step_leaves_the_solution)
 {
-  const Case &c = weak[0];
-  const Comm  comm(MPI_COMM_SELF);
-  Params      params;
-  params.reduced = true;
-  const Made          m = make(c, space(), comm, params);
-  Reduced *const      s = m.solver->reduced();
+  const Case         &c = weak[0];
   std::vector<double> b((size_t)(c.n[0] * c.n[1] * c.n[2]), 1);
   b[1] = std::nan("");
-  const Buffer<double> right = copy_to(space(), b);
-  Buffer<double>       y     = copy_to(space(), b);
-  if (!s->at_once()) GTEST_SKIP() << "the host works step by step";
-  s->begin(right.data(), 0);
-  EXPECT_FALSE(std::isfinite(s->iterate(3).rz));
-  s->solution(right.data(), y.data());
-  copy(y.data(), space(), b.data(), Space::host, b.size());
-  for (double v : b) ASSERT_TRUE(std::isfinite(v));
+  Black black(c, b);
+  if (!black.s->at_once()) GTEST_SKIP() << "the host works step by step";
+  black.s->begin(black.right.data(), 0);
+  EXPECT_FALSE(std::isfinite(black.s->iterate(3).rz));
+  for (double v : black.solution()) ASSERT_TRUE(std::isfinite(v));
 }

@@ -27,11 +27,9 @@ template <class V> struct SumPieces {
     double       sum = 0;
 #ifdef __CUDA_ARCH__
     thread = at.thread, threads <<= log_threads;
+  #pragma unroll 4 // values are on their way while others are added
 #else
     if (at.thread) return;
-#endif
-#ifdef __CUDA_ARCH__
-  #pragma unroll 4 // values are on their way while others are added
 #endif
     for (int n = first[at.node] + thread; n < first[at.node + 1]; n += threads)
       sum += (double)r[nodes ? nodes[n] : n];
