@@ -9,6 +9,23 @@ namespace tessera {
 struct Shared {
   int node, thread, log_threads;
   HD  Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), log_threads(s) { }
+
+  // f(q) for those q of [begin, end) that are this thread's, in order. AT_ONCE: the values of so many are on their way
+  // at a time. On the emulated device the first thread has all.
+  template <int AT_ONCE = 1, class Index, class F> HD void each(Index begin, Index end, const F &f) const
+  {
+#ifdef __CUDA_ARCH__
+    const int step = 1 << log_threads;
+    if constexpr (AT_ONCE > 1) {
+  #pragma unroll AT_ONCE
+      for (Index q = begin + thread; q < end; q += step) f(q);
+    } else
+      for (Index q = begin + thread; q < end; q += step) f(q);
+#else
+    if (thread) return;
+    for (Index q = begin; q < end; ++q) f(q);
+#endif
+  }
 };
 
 // log_threads, where there are such threads

@@ -19,15 +19,8 @@ template <class T, class V> struct Dense {
   HD void  operator()(int item) const
   {
     const Shared at(item, log_threads);
-    int          first = 0, step = 1;
     V            s = 0;
-#ifdef __CUDA_ARCH__
-    first = at.thread;
-    step <<= log_threads;
-#else
-    if (at.thread) return;
-#endif
-    for (int q = first; q < n; q += step) s += a[row * at.node + column * q] * b[q];
+    at.each(0, n, [&](int q) { s += a[row * at.node + column * q] * b[q]; });
     s = sum_shared(s, log_threads);
     if (!at.thread) x[at.node] = s;
   }

@@ -75,12 +75,8 @@ template <class T> struct Change {
   {
     const Shared at(item, log_threads); // of an unknown
     const int    row = at.node, p = row / bs, k = row % bs;
-    int          first = 0, step = 1;
     double       sum = 0;
-#ifdef __CUDA_ARCH__
-    first = at.thread;
-    step <<= log_threads;
-#else
+#ifndef __CUDA_ARCH__
     if (at.thread) return;
     if (bs == 1) { // without the numbers of blocks, which take as long as all else
       T all = 0;
@@ -89,11 +85,12 @@ template <class T> struct Change {
       return change.join((now[p] > 0) == (before[p] > 0) ? (double)all : 1);
     }
 #endif
-    for (int e = i[p] + first; e < i[p + 1]; e += step)
+    at.each(i[p], i[p + 1], [&](int e) {
       for (int m = 0; m < bs; ++m) {
         const ptrdiff_t to = ((ptrdiff_t)bs * e + k) * bs + m, q = (ptrdiff_t)bs * j[e] + m;
         sum += fabs((double)a[to] * now[row] * now[q] - (double)old[to] * before[row] * before[q]);
       }
+    });
     sum = sum_shared(sum, log_threads);
     change.join((now[row] > 0) == (before[row] > 0) ? sum : 1);
   }

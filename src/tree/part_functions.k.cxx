@@ -69,18 +69,6 @@ template <class T, int D> struct AtNode {
 template <int D> constexpr int energies_of_part = (D + 1) * (D + 2) / 2;
 enum NumbersOfPart { sum_of_diagonal, couplings_with_others, number_of_nodes, further_numbers };
 template <int D> constexpr int numbers_of_part = energies_of_part<D> + further_numbers;
-// The members of a piece that a thread adds up, from first on every step-th; on the emulated device one adds all.
-struct OwnMembers {
-  int first = 0, step = 1;
-  HD  OwnMembers(const Shared &at)
-  {
-#ifdef __CUDA_ARCH__
-    first = at.thread, step <<= at.log_threads;
-#else
-    if (at.thread) first = piece;
-#endif
-  }
-};
 // Sums over the members of a piece.
 template <class T, int D> struct EnergyOfPiece {
   const int   *begin, *member, *i, *j, *of;
@@ -90,11 +78,10 @@ template <class T, int D> struct EnergyOfPiece {
   int          log_threads;
   HD void      operator()(int item) const
   {
-    constexpr int    N = numbers_of_part<D>;
-    const Shared     at(item, log_threads);
-    const OwnMembers own(at);
-    double           s[N] = {};
-    for (int k = begin[at.node] + own.first; k < begin[at.node + 1]; k += own.step) add(member[k], s);
+    constexpr int N = numbers_of_part<D>;
+    const Shared  at(item, log_threads);
+    double        s[N] = {};
+    at.each(begin[at.node], begin[at.node + 1], [&](int k) { add(member[k], s); });
     for (int k = 0; k < N; ++k) {
       s[k] = sum_shared(s[k], log_threads);
       if (!at.thread) sum[(ptrdiff_t)N * at.node + k] = s[k];
@@ -126,14 +113,13 @@ template <class T, class V, int D> struct SumPiece {
   int          log_threads;
   HD void      operator()(int item) const
   {
-    const Shared     at(item, log_threads);
-    const OwnMembers own(at);
-    Sum              s[D + 1];
+    const Shared at(item, log_threads);
+    Sum          s[D + 1];
     for (int f = 0; f <= D; ++f) s[f] = 0;
-    for (int k = begin[at.node] + own.first; k < begin[at.node + 1]; k += own.step) {
+    at.each(begin[at.node], begin[at.node + 1], [&](int k) {
       const Sum v = r[member[k]];
       at_node.each(member[k], [&](int f, T value) { s[f] += value * v; });
-    }
+    });
     for (int f = 0; f <= D; ++f) {
       s[f] = sum_shared(s[f], log_threads);
       if (!at.thread) sum[(ptrdiff_t)(D + 1) * at.node + f] = s[f];

@@ -33,22 +33,15 @@ struct Findings {
 HD inline double scan_row(const Rows &m, int bs, int row, const Shared &at, unsigned char &constrained, Index &place,
                           Findings &found)
 {
-#ifdef __CUDA_ARCH__
-  const int first = at.thread, step = 1 << at.log_threads;
-#else
-  constexpr int first = 0, step = 1;
-#endif
   double diagonal = 0, off = 0;
   place = 0;
-  // no branch: where the diagonal stands is not foreseen
-  for (Index e = m.i[row] + first; e < m.i[row + 1]; e += step) {
+  at.each(m.i[row], m.i[row + 1], [&](Index e) { // no branch: where the diagonal stands is not foreseen
     const bool here = (int)m.j[e] == row;
     diagonal += here ? m.a[e] : 0;
     off += here ? 0 : fabs(m.a[e]);
     place = here ? e - m.i[row] : place;
-  }
-  if (m.oi)
-    for (Index e = m.oi[row] + first; e < m.oi[row + 1]; e += step) off += fabs(m.o[e]);
+  });
+  if (m.oi) at.each(m.oi[row], m.oi[row + 1], [&](Index e) { off += fabs(m.o[e]); });
   diagonal = sum_shared(diagonal, at.log_threads);
   off      = sum_shared(off, at.log_threads);
   Findings mine;

@@ -57,11 +57,7 @@ HD inline bool residual(const int *i, const int *j, const T *a, const V *x, cons
                         V *s)
 {
   const int p = at.node;
-  int       first = i[p], step = 1;
-#ifdef __CUDA_ARCH__
-  first += at.thread;
-  step <<= at.log_threads;
-#else
+#ifndef __CUDA_ARCH__
   if (at.thread) return false;
   if constexpr (BS == 1 && std::is_same_v<T, V>) {
     const T product = (T)row_in_eights<Sum>(i[p + 1] - i[p], entries - i[p], j + i[p], a + i[p], x);
@@ -74,12 +70,12 @@ HD inline bool residual(const int *i, const int *j, const T *a, const V *x, cons
   }
 #endif
   for (int k = 0; k < BS; ++k) s[k] = b && !at.thread ? b[(ptrdiff_t)BS * p + k] : V(0);
-  for (int e = first; e < i[p + 1]; e += step) {
+  at.each(i[p], i[p + 1], [&](int e) {
     const T *const v = a + (ptrdiff_t)BS * BS * e;
     const V *const y = x + (ptrdiff_t)BS * j[e];
     for (int k = 0; k < BS; ++k)
       for (int m = 0; m < BS; ++m) s[k] = b ? s[k] - v[BS * k + m] * y[m] : s[k] + v[BS * k + m] * y[m];
-  }
+  });
   for (int k = 0; k < BS; ++k) s[k] = sum_shared(s[k], at.log_threads);
   return !at.thread;
 }

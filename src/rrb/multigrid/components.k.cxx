@@ -86,11 +86,7 @@ struct SeamKernel : Graph {
     for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) {
       const int u = known(number[at(q, p)], total), v = known(number[at(r, s)], total);
       if (u == v || !u || !v || !strong(w, d, diagonal(a, r, s))) return;
-#ifdef __CUDA_ARCH__
-      const int k = atomicAdd(found, 1);
-#else
-      const int k = __atomic_fetch_add(found, 1, __ATOMIC_RELAXED);
-#endif
+      const int k = take(found, 1);
       if (k < max_pairs) pairs[2 * k] = u, pairs[2 * k + 1] = v;
     });
   }

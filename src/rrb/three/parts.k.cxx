@@ -23,16 +23,8 @@ template <class V> struct SumPieces {
   HD void    operator()(int item) const
   {
     const Shared at(item, log_threads);
-    int          thread = 0, threads = 1;
     double       sum = 0;
-#ifdef __CUDA_ARCH__
-    thread = at.thread, threads <<= log_threads;
-  #pragma unroll 4 // values are on their way while others are added
-#else
-    if (at.thread) return;
-#endif
-    for (int n = first[at.node] + thread; n < first[at.node + 1]; n += threads)
-      sum += (double)r[nodes ? nodes[n] : n];
+    at.each<4>(first[at.node], first[at.node + 1], [&](int n) { sum += (double)r[nodes ? nodes[n] : n]; });
     sum = sum_shared(sum, log_threads);
     if (!at.thread) sums[at.node] = sum;
   }

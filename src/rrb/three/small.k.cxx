@@ -62,16 +62,9 @@ template <class T> struct MultiplyDense {
   {
     const Shared at(item, log_threads);
     T            sum = 0;
-#ifdef __CUDA_ARCH__
-  #pragma unroll 4
-    for (int q = at.thread; q < n; q += 1 << log_threads) sum += matrix[at.node * n + q] * b[places[q]];
+    at.each<4>(0, n, [&](int q) { sum += matrix[at.node * n + q] * b[places[q]]; });
     sum = sum_shared(sum, log_threads);
     if (!at.thread) x[places[at.node]] = sum;
-#else
-    if (at.thread) return;
-    for (int q = 0; q < n; ++q) sum += matrix[at.node * n + q] * b[places[q]];
-    x[places[at.node]] = sum;
-#endif
   }
 };
 
