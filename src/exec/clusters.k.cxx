@@ -145,11 +145,9 @@ Clusters list_clusters(const Exec &exec, int n, int bits, Buffer<int> &parent, c
 
 Clusters join_strongest(const Exec &exec, const WeightedPairs &pairs, int n, int max_size)
 {
-  const int   count = (int)pairs.a.size();
-  int         bits  = 1;
+  const int   count = (int)pairs.a.size(), bits = bits_of((Key)n);
   Buffer<int> order, parent = make_unset<int>(exec, (size_t)n), size = make_unset<int>(exec, (size_t)n);
   Buffer<Key> items = make_unset<Key>(exec, (size_t)count), key = make_unset<Key>(exec, (size_t)count);
-  while (bits < 31 && n > 1 << bits) ++bits;
   for_each(exec, count, ItemsKey{pairs.a.data(), pairs.b.data(), bits, items.data()});
   sort_keys(exec, count, 2 * bits, items, order);
   for_each(exec, count, StrengthKey{order.data(), pairs.strength.data(), key.data()});

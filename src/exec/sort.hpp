@@ -7,6 +7,14 @@ namespace tessera {
 
 using Key = unsigned long long;
 
+// Of the numbers up to n
+inline int bits_of(Key n)
+{
+  int bits = 1;
+  while (n >> bits) ++bits;
+  return bits;
+}
+
 // Sorts n keys in ascending order of their lowest `bits` bits; values follow their keys, equal keys keep their order.
 // On entry values may be empty: then they are 0, 1, ..., the order itself. same: the lowest so many bits need no
 // order among keys whose others are equal.

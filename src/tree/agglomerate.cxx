@@ -2,81 +2,28 @@
 // that it is coupled with most, and all that pick each other in a chain become one. A round leaves a third or a fourth
 // of them, and the couplings between these are added up for the next one.
 //
+// One process of a device has its own rounds (agglomerate_device.k.cxx). Else they are on the host.
 // A process knows the clusters of its own nodes and those of its ghosts. What is known of clusters that are those of
 // some process's ghosts, among them all that have nodes on several processes, is collected by all: on each it is in
 // proportion to the clusters along the borders of the processes.
 #include "tree/agglomerate.hpp"
+#include "tree/agglomeration.hpp"
 #include "tree/keepers.hpp"
 #include "exec/gather.hpp"
-#include "exec/random.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 
 namespace tessera::tree {
 
 namespace {
 
-// A cluster of n nodes in `dim` dimensions is closed, and grows no more by itself, if its couplings with others are
-// less than `bound` of its diagonal entries over the dim-th root of n; what is compact in a mesh without barriers has
-// about as much as that root. Of fewer nodes than `few` it is less: flat elements have large diagonal entries.
-struct Closed {
-  double dim, bound;
-  double few = 16, bound_of_few = 0.01, least = 3;
-  explicit Closed(int d) : dim(d), bound(d == 2 ? 0.05 : 0.1) { }
-  bool operator()(double nodes, double diagonal, double outside) const
-  {
-    return nodes >= least && outside < (nodes < few ? bound_of_few : bound) * diagonal / std::pow(nodes, 1 / dim);
-  }
-};
-
-// Sums that differ by rounding only, as other processes add them up in another order, count as equal.
-double rounded(double w)
-{
-  constexpr int dropped = 37; // bits of 52
-  uint64_t      bits;
-  std::memcpy(&bits, &w, sizeof(w));
-  bits = (bits + (uint64_t(1) << (dropped - 1))) & ~((uint64_t(1) << dropped) - 1);
-  std::memcpy(&w, &bits, sizeof(w));
-  return w;
-}
-
-struct Cluster {
-  double id = 0;   // the mesh-wide number of one of its nodes
-  double name = 0; // by which all processes tell which is the first of two
-  double nodes = 1, diagonal = 0, outside = 0;
-  void   join(const Cluster &o)
-  {
-    name = std::min(name, o.name);
-    nodes += o.nodes;
-    diagonal += o.diagonal;
-    outside += o.outside;
-  }
-};
 // of a cluster with another one
 struct Coupling {
   double of, id, name, weight;
   bool   operator<(const Coupling &o) const { return of != o.of ? of < o.of : id < o.id; }
 };
-// What a cluster is coupled with most; of two alike those that come first in an order of pairs at random.
-struct Pick {
-  double   weight = 0, id = -1;
-  uint64_t order = 0;
-  int      at = -1;
-  void     offer(const Cluster &from, double w, const double other, double name, int k)
-  {
-    if (!(w > 0) || w < 0.999 * weight) return;
-    w = rounded(w);
-    if (w < weight) return;
-    const double   low = std::min(from.name, name), high = std::max(from.name, name);
-    const uint64_t next = mix((uint64_t)low * golden_ratio + mix((uint64_t)high));
-    if (w == weight && next <= order) return;
-    weight = w, id = other, order = next, at = k;
-  }
-};
-
 class Agglomeration {
 public:
   Agglomeration(MPI_Comm comm, const Closed &closed, bool distributed) :
@@ -124,7 +71,7 @@ template <class T> void Agglomeration::begin(Level<T> &level)
   cluster_.resize(all);
   for (size_t p = 0; p < all; ++p) {
     cluster_[p].id = number[p];
-    if (p < n) cluster_[p].name = (double)(mix(key.empty() ? (Key)p : key[p]) >> 11);
+    if (p < n) cluster_[p].name = name_of(key.empty() ? nullptr : key.data(), (int)p);
     if (p < n) cluster_[p].diagonal = inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
     (p < n ? node_ : ghost_).push_back((int)p);
   }
@@ -326,15 +273,18 @@ std::vector<double> Agglomeration::labels(double most) const
 
 } // namespace
 
-template <class T> std::vector<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
+template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
 {
-  Agglomeration clusters(comm, Closed(dim), level.distributed);
+  const Closed closed(dim);
+  if constexpr (device::built)
+    if (level.exec.on_device() && !level.distributed) return agglomerate_on_device(level, closed);
+  Agglomeration clusters(comm, closed, level.distributed);
   clusters.begin(level);
   while (clusters.round()) { }
-  return clusters.labels(level.nodes / 2);
+  return copy_to(level.exec.space, clusters.labels(level.nodes / 2));
 }
 
-template std::vector<double> agglomerate(MPI_Comm, Level<double> &, int);
-template std::vector<double> agglomerate(MPI_Comm, Level<float> &, int);
+template Buffer<double> agglomerate(MPI_Comm, Level<double> &, int);
+template Buffer<double> agglomerate(MPI_Comm, Level<float> &, int);
 
 } // namespace tessera::tree

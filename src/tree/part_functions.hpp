@@ -21,6 +21,16 @@ struct Params;
 
 constexpr size_t max_vectors = 8; // that the smoother's blocks and functions of parts take at a time
 
+// Where the nodes of a part begin among those of all: first of the parts that processes share.
+struct PartBegins {
+  const int *first, *place;
+  int        shared, parts, begin_own, members;
+  HD int     operator()(int part) const
+  {
+    return part < shared ? first[part] : part < parts ? begin_own + place[part - shared] : members;
+  }
+};
+
 template <class T> struct PartFunctions {
   // Looks for the parts of a level with one unknown a node, by its values, or takes those whose labels are kept, where
   // they are of all nodes. Collective.
@@ -42,11 +52,12 @@ template <class T> struct PartFunctions {
 
 private:
   bool may_have_parts(Level<T> &level) const;
-  std::vector<double> labels(Level<T> &level) const;
-  void number(Level<T> &level, const std::vector<double> &label);
+  Buffer<double> labels(Level<T> &level) const;
+  void number(Level<T> &level, const Buffer<double> &label);
+  void divide(const Exec &exec, const PartBegins &begins);
   template <class Sum> void sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum);
   template <int D> void     energies(const Level<T> &level); // of the constants and of D linear functions
-  void                      find_places(Level<T> &level);
+  template <int D> void     find_places(Level<T> &level);
   Comm           comm_;
   int            dim_ = 0;                // linear functions of a part
   int            parts_ = 0, shared_ = 0; // here; those of several processes, which come first and which all count

@@ -10,10 +10,12 @@
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
 #include "exec/shared.hpp"
+#include "exec/sort.hpp"
 #include "exec/unset.hpp"
 #include "multigrid/exact.hpp"
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <type_traits>
 
 namespace tessera::tree {
@@ -174,6 +176,103 @@ template <class T, class V, int D> struct AddPart {
     if (x) x[p] += w * s;
   }
 };
+// Numbers, sums and sums of squares along each axis of a piece's nodes
+template <int D> constexpr int moments_of_part = 1 + 2 * D;
+template <int D> struct MomentsOfPiece {
+  const int *begin, *member;
+  const Key *key;
+  double    *sum;
+  int        log_threads;
+  HD void    operator()(int item) const
+  {
+    constexpr int N = moments_of_part<D>;
+    const Shared  at(item, log_threads);
+    double        s[N] = {};
+    at.each(begin[at.node], begin[at.node + 1], [&](int k) {
+      const auto place = deinterleave<D>(key[member[k]]);
+      ++s[0];
+      for (int q = 0; q < D; ++q) {
+        const double x = place.x[q];
+        s[1 + q] += x;
+        s[1 + D + q] += x * x;
+      }
+    });
+    for (int k = 0; k < N; ++k) {
+      s[k] = sum_shared(s[k], log_threads);
+      if (!at.thread) sum[(ptrdiff_t)N * at.node + k] = s[k];
+    }
+  }
+};
+template <class T, int D> struct PlaceInPart {
+  const int    *member, *of;
+  const Key    *key;
+  const double *moments;
+  T            *place;
+  HD void       operator()(int k) const
+  {
+    constexpr double    flat = 1e-14; // variance that is rounding
+    const int           p = member[k];
+    const double *const m = moments + (ptrdiff_t)moments_of_part<D> * of[p];
+    const auto          at = deinterleave<D>(key[p]);
+    for (int q = 0; q < D; ++q) {
+      const double mean = m[1 + q] / m[0], variance = m[1 + D + q] / m[0] - mean * mean;
+      if (variance > flat * mean * mean) place[(ptrdiff_t)D * p + q] = (T)((at.x[q] - mean) / sqrt(variance));
+    }
+  }
+};
+
+// The part of a label that processes share, or -1
+struct PartOfLabel {
+  const double *label; // in order
+  int           shared;
+  HD int        operator()(double of) const
+  {
+    const int k = lower_bound(label, 0, shared, of);
+    return k < shared && label[k] == of ? k : -1;
+  }
+};
+struct KeyOfPart {
+  const double *label;
+  PartOfLabel   part_of;
+  Key           none, *key;
+  HD void       operator()(int p) const
+  {
+    const int part = part_of(label[p]);
+    key[p] = label[p] < 0 ? none : part >= 0 ? (Key)part : (Key)part_of.shared + (Key)label[p];
+  }
+};
+struct GhostPart { // none of own nodes, for the time being
+  const double *label;
+  PartOfLabel   part_of;
+  int           n, *of;
+  HD void       operator()(int p) const { of[p] = p < n ? -1 : part_of(label[p]); }
+};
+struct MemberOfPart {
+  const Key *key;
+  const int *order, *before; // parts that begin ahead of a node, from `begin` on
+  int        shared, begin, *member, *of;
+  HD void    operator()(int k) const
+  {
+    const int p = member[k] = order[k];
+    of[p] = key[k] < (Key)shared ? (int)key[k] : shared + before[k - begin + 1] - 1;
+  }
+};
+struct CountPieces {
+  PartBegins begin;
+  int       *count;
+  HD void    operator()(int part) const { count[part] = (begin(part + 1) - begin(part) + piece - 1) / piece; }
+};
+struct ListPieces {
+  PartBegins begin;
+  const int *first;
+  int       *list;
+  HD void    operator()(int part) const
+  {
+    if (part == begin.parts) list[first[part]] = begin.members;
+    else
+      for (int k = first[part]; k < first[part + 1]; ++k) list[k] = begin(part) + (k - first[part]) * piece;
+  }
+};
 // The constant of a part that has no more energy than rounding may be in the null space, where what rounding leaves of
 // a residual would become large. In double precision, where CG goes on to small residuals, it is left to the last grid.
 template <class T, int D> struct InvertEnergy {
@@ -235,90 +334,73 @@ template <class T> template <int D> void PartFunctions<T>::energies(const Level<
 }
 
 // Where the nodes of parts are: along each axis how far from the mean place of the part's nodes, in standard
-// deviations.
-template <class T> void PartFunctions<T>::find_places(Level<T> &level)
+// deviations. Without keys, on crowded meshes, constants are all there is.
+template <class T> template <int D> void PartFunctions<T>::find_places(Level<T> &level)
 {
-  constexpr double       flat = 1e-14; // variance that is rounding
-  const size_t           D = (size_t)dim_, all = (size_t)(level.n + level.ghosts), own = (size_t)level.n;
-  const std::vector<Key> key = listed(level.start);
-  const std::vector<int> of  = listed(of_);
-  struct Moments {
-    double n = 0, x[3] = {}, square[3] = {};
-  };
-  std::vector<Moments> moments((size_t)parts_);
-  std::vector<double>  x(own * D);
-  for (size_t p = 0; p < own && !key.empty(); ++p) { // without keys, on crowded meshes, constants are all there is
-    if (of[p] < 0) continue;
-    Moments &m = moments[(size_t)of[p]];
-    ++m.n;
-    for (size_t q = 0; q < D; ++q) {
-      const double at = x[p * D + q] = dim_ == 2 ? deinterleave<2>(key[p]).x[q] : deinterleave<3>(key[p]).x[q];
-      m.x[q] += at;
-      m.square[q] += at * at;
-    }
+  constexpr int  N = moments_of_part<D>;
+  const Exec    &exec = level.exec;
+  const int      log_threads = shared_on(exec, threads_of_part), pieces = (int)piece_.size() - 1;
+  Buffer<double> of_piece = make_unset<double>(exec, (size_t)(pieces * N)),
+                 moments  = make_unset<double>(exec, (size_t)(parts_ * N));
+  place_ = Buffer<T>(Extent{(size_t)(D * (level.n + level.ghosts)), exec.space});
+  if (!level.start.empty()) {
+    const Key *const key = level.start.data();
+    for_each(exec, pieces << log_threads,
+             MomentsOfPiece<D>{piece_.data(), member_.data(), key, of_piece.data(), log_threads});
+    sum_pieces(exec, of_piece.data(), N, moments.data());
+    for_each(exec, (int)member_.size(),
+             PlaceInPart<T, D>{member_.data(), of_.data(), key, moments.data(), place_.data()});
   }
-  if (shared_) MPI_Allreduce(MPI_IN_PLACE, moments.data(), 7 * shared_, MPI_DOUBLE, MPI_SUM, comm_);
-  std::vector<T> place(all * D);
-  for (size_t p = 0; p < own; ++p)
-    for (size_t q = 0; q < D && of[p] >= 0; ++q) {
-      const Moments &m    = moments[(size_t)of[p]];
-      const double   mean = m.x[q] / m.n, variance = m.square[q] / m.n - mean * mean;
-      if (variance > flat * mean * mean) place[p * D + q] = (T)((x[p * D + q] - mean) / std::sqrt(variance));
-    }
-  place_ = copy_to(level.exec.space, place);
-  if (level.distributed) level.exchange.forward(place_.data(), dim_);
+  if (level.distributed) level.exchange.forward(place_.data(), D);
 }
 
 // The parts of nodes with those labels, ghosts included: first those that processes share, which are known to be in
 // the list of all.
-template <class T> void PartFunctions<T>::number(Level<T> &level, const std::vector<double> &label)
+template <class T> void PartFunctions<T>::number(Level<T> &level, const Buffer<double> &label)
 {
   const Exec         &exec = level.exec;
-  const size_t        n = (size_t)level.n;
-  const auto          ghosts = label.begin() + level.n;
-  std::vector<double> others(ghosts, label.end()), own(label.begin(), ghosts);
-  const auto          once = [](std::vector<double> &list) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    list.erase(list.begin(), std::lower_bound(list.begin(), list.end(), 0.));
-  };
-  once(others);
-  once(own);
+  const int           n = level.n;
+  std::vector<double> shared;
   if (level.distributed) {
-    others = gather_from_all(comm_, others).all;
-    once(others);
+    const std::vector<double> all = listed(label);
+    std::set<double>          of_ghosts(all.begin() + n, all.end());
+    shared = gather_from_all(comm_, std::vector<double>(of_ghosts.begin(), of_ghosts.end())).all;
+    std::sort(shared.begin(), shared.end());
+    shared.erase(std::unique(shared.begin(), shared.end()), shared.end());
+    shared.erase(shared.begin(), std::lower_bound(shared.begin(), shared.end(), 0.));
   }
-  std::vector<double> mine;
-  std::set_difference(own.begin(), own.end(), others.begin(), others.end(), std::back_inserter(mine));
-  shared_ = (int)others.size();
-  parts_  = shared_ + (int)mine.size();
-  std::vector<int> of(label.size(), -1), begin((size_t)parts_ + 1), member;
-  for (size_t p = 0; p < label.size(); ++p) {
-    if (label[p] < 0) continue;
-    const auto at = std::lower_bound(others.begin(), others.end(), label[p]);
-    of[p] = at < others.end() && *at == label[p]
-              ? (int)(at - others.begin())
-              : shared_ + (int)(std::lower_bound(mine.begin(), mine.end(), label[p]) - mine.begin());
-    if (p < n) ++begin[(size_t)of[p] + 1];
-  }
-  for (size_t k = 0; k < (size_t)parts_; ++k) begin[k + 1] += begin[k];
-  member.resize((size_t)begin.back());
-  std::vector<int> at(begin);
-  for (size_t p = 0; p < n; ++p)
-    if (of[p] >= 0) member[(size_t)at[(size_t)of[p]]++] = (int)p;
-  std::vector<int> pieces;
-  for (size_t k = 0; k < (size_t)parts_; ++k) {
-    const int from = begin[k];
-    begin[k] = (int)pieces.size();
-    for (int m = from; m < begin[k + 1]; m += piece) pieces.push_back(m);
-  }
-  begin.back() = (int)pieces.size();
-  pieces.push_back((int)member.size());
-  begin_     = copy_to(exec.space, begin);
-  piece_     = copy_to(exec.space, pieces);
-  member_    = copy_to(exec.space, member);
-  of_        = copy_to(exec.space, of);
-  of_pieces_ = make_unset<double>(exec, pieces.size() * max_vectors * (size_t)(dim_ + 1));
+  shared_ = (int)shared.size();
+  const Buffer<double> list = copy_to(exec.space, shared);
+  const PartOfLabel    part_of{list.data(), shared_};
+  const Key            none = (Key)shared_ + (Key)level.nodes; // the key of nodes in no part
+  Buffer<Key>          key  = make_unset<Key>(exec, (size_t)n);
+  Buffer<int>          order, first, none_from;
+  for_each(exec, n, KeyOfPart{label.data(), part_of, none, key.data()});
+  sort_keys(exec, n, bits_of(none), key, order);
+  bucket_starts(exec, n, key.data(), shared_, (Key)0, first);
+  bucket_starts(exec, n, key.data(), 0, none, none_from);
+  const int             begin_own = fetch(first, (size_t)shared_), members = fetch(none_from, 0);
+  Buffer<unsigned char> flag = make_unset<unsigned char>(exec, (size_t)(members - begin_own));
+  for_each(exec, members - begin_own, FirstOfRun<Key>{key.data() + begin_own, flag.data()});
+  const Flagged own(exec, members - begin_own, flag);
+  parts_  = shared_ + own.count;
+  member_ = make_unset<int>(exec, (size_t)members);
+  of_     = make_unset<int>(exec, label.size());
+  for_each(exec, (int)label.size(), GhostPart{label.data(), part_of, n, of_.data()});
+  for_each(exec, members, MemberOfPart{key.data(), order.data(), own.before.data(), shared_, begin_own, member_.data(),
+                                       of_.data()});
+  divide(exec, PartBegins{first.data(), own.place.data(), shared_, parts_, begin_own, members});
+}
+
+// Into pieces
+template <class T> void PartFunctions<T>::divide(const Exec &exec, const PartBegins &begins)
+{
+  begin_ = make_unset<int>(exec, (size_t)parts_ + 1);
+  for_each(exec, parts_, CountPieces{begins, begin_.data()});
+  const int pieces = scan(exec, parts_, begin_);
+  piece_ = make_unset<int>(exec, (size_t)pieces + 1);
+  for_each(exec, parts_ + 1, ListPieces{begins, begin_.data(), piece_.data()});
+  of_pieces_ = make_unset<double>(exec, ((size_t)pieces + 1) * max_vectors * (size_t)(dim_ + 1));
 }
 
 // Have many nodes weak couplings with several others, beside those of right angles, which are zero? Of a mesh without
@@ -345,28 +427,29 @@ template <class T> bool PartFunctions<T>::may_have_parts(Level<T> &level) const
 }
 
 // Of all nodes, ghosts included
-template <class T> std::vector<double> PartFunctions<T>::labels(Level<T> &level) const
+template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) const
 {
-  std::vector<double> label = agglomerate(comm_, level, dim_);
+  Buffer<double> label = agglomerate(comm_, level, dim_);
   if (!level.distributed) return label;
-  label.resize((size_t)(level.n + level.ghosts));
-  Buffer<double> of = copy_to(level.exec.space, label);
-  level.exchange.forward(of.data(), 1);
-  return listed(of);
+  Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
+  copy(label, all);
+  level.exchange.forward(all.data(), 1);
+  return all;
 }
 
 template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params)
 {
   dim_  = params.dim;
   comm_ = comm;
-  const auto keep  = params.part_labels.lock();
-  double     known = keep && keep->size() == (size_t)(level.n + level.ghosts);
+  const auto   keep = params.part_labels.lock();
+  const Extent all{(size_t)(level.n + level.ghosts), level.exec.space};
+  double       known = keep && keep->size() == all.n && keep->space() == all.space;
   if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
   if (!(known > 0) && !may_have_parts(level)) return;
-  const std::vector<double> label = known > 0 ? std::move(*keep) : labels(level);
-  if (keep) *keep = label;
+  Buffer<double> label = known > 0 ? std::move(*keep) : labels(level);
   number(level, label);
-  find_places(level);
+  if (keep) *keep = std::move(label);
+  with_axes(dim_, [&](auto axes) { this->template find_places<axes.value>(level); });
   double found = parts_;
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
   elsewhere_ = found > 0;

@@ -57,12 +57,6 @@ struct Name {
     to[2 * (ptrdiff_t)p + 1] = p;
   }
 };
-int bits_of(int n)
-{
-  int bits = 1;
-  while (n >> bits) ++bits;
-  return bits;
-}
 
 // The entries in the order of their columns, of which there are n: first[c] is the first one in column c; entries of
 // columns that are not here are left out. row becomes that of each, order says which it was.
@@ -70,7 +64,7 @@ void sort_by_columns(const Exec &exec, int n, Buffer<Key> &column, Buffer<int> &
                      Buffer<int> &order)
 {
   const int entries = (int)column.size();
-  sort_keys(exec, entries, bits_of(n), column, order);
+  sort_keys(exec, entries, bits_of((Key)n), column, order);
   bucket_starts(exec, entries, column.data(), n, Key(0), first);
   const int   here = fetch(first, (size_t)n);
   Buffer<int> sorted, kept;

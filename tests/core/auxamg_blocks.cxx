@@ -1,10 +1,15 @@
 // The blocks of PC auxamg's smoother: which unknowns belong together, and the inverses, on a host and on a device.
 #include "auxamg_case.hpp"
 #include "exec/clusters.hpp"
+#include "tree/agglomerate.hpp"
 #include "tree/blocks.hpp"
 #include "tree/invert.hpp"
 #include <algorithm>
+#include <array>
 #include <climits>
+#include <cmath>
+#include <map>
+#include <random>
 #include <tuple>
 
 using namespace tessera;
@@ -116,4 +121,64 @@ TEST(auxamg_blocks, inverses)
   EXPECT_EQ(singular[1], 0);
   EXPECT_EQ(singular[2], 0);
   EXPECT_EQ(singular[3], 0);
+}
+
+// Squares of nodes between barriers, some of which leak: all nodes of a label are in one square or in several that a
+// leak ties together, and hardly anything leaves it; the same labels on a device.
+TEST(auxamg_blocks, clusters_between_barriers)
+{
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    const int           side = 8, m = 12 * side, n = m * m;
+    std::mt19937        random(seed);
+    std::vector<double> diagonal((size_t)n), A;
+    std::vector<std::map<int, double>> row((size_t)n);
+    const auto weight = [&](int p, int q) {
+      const bool within = p % m / side == q % m / side && p / m / side == q / m / side;
+      return (within || random() % 100 == 0 ? 1 : 1e-5) * (0.5 + (double)(random() % 1000) / 1000);
+    };
+    const auto couple = [&](int p, int q) {
+      const double w = weight(p, q);
+      row[(size_t)p][q] = row[(size_t)q][p] = -w;
+      diagonal[(size_t)p] += w, diagonal[(size_t)q] += w;
+    };
+    for (int p = 0; p < n; ++p) {
+      if (p % m + 1 < m) couple(p, p + 1);
+      if (p / m + 1 < m) couple(p, p + m);
+    }
+    std::vector<int>    I(1, 0), J;
+    std::vector<double> inverse;
+    for (int p = 0; p < n; ++p) {
+      row[(size_t)p][p] = diagonal[(size_t)p];
+      for (const auto &e : row[(size_t)p]) J.push_back(e.first), A.push_back(e.second);
+      I.push_back((int)J.size());
+      inverse.push_back(1 / diagonal[(size_t)p]);
+    }
+    std::vector<double> label;
+    for (int device = 0; device < 1 + unit_cuda(); ++device) {
+      const Exec    where = device ? exec() : Exec();
+      Level<double> level(where, 1);
+      level.n = n, level.nodes = n;
+      level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
+      const std::vector<double> found = get(agglomerate(MPI_COMM_SELF, level, 2));
+      ASSERT_EQ(found.size(), (size_t)n);
+      if (device) {
+        EXPECT_EQ(found, label);
+      }
+      label = found;
+    }
+    std::map<double, std::array<double, 3>> of; // nodes, diagonal entries, what leaves
+    for (int p = 0; p < n; ++p) {
+      auto &sum = of[label[(size_t)p]];
+      ++sum[0], sum[1] += diagonal[(size_t)p];
+      for (const auto &e : row[(size_t)p])
+        if (label[(size_t)e.first] != label[(size_t)p]) sum[2] -= e.second;
+    }
+    EXPECT_GT(of.size(), 30u);
+    EXPECT_LE(of.size(), 145u);
+    for (const auto &k : of) {
+      if (k.first < 0) continue;
+      EXPECT_GE(k.second[0], 0.85 * side * side) << "no square is divided, but for nodes at its corners";
+      EXPECT_LT(k.second[2], 0.05 * k.second[1] / std::sqrt(k.second[0]));
+    }
+  }
 }

@@ -68,9 +68,7 @@ void Components::list(const Level &level, int count)
       box, KeyKernel{label_place(level.layout), label_.data(), v.sx, v.sy, box, q, first, keys.data(), nodes.data()});
   };
   forall_parts(exec, at(quarter_o, o, 0), at(quarter_c, c, (int)o.size()));
-  int bits = 1;
-  while (bits < 31 && count >> bits) ++bits;
-  sort_keys(exec, n, bits, keys, nodes);
+  sort_keys(exec, n, bits_of((Key)count), keys, nodes);
   bucket_starts(exec, n, keys.data(), count, Key(1), starts);
   nodes_ = std::move(nodes);
   starts_.resize((size_t)count + 1);

@@ -1,0 +1,71 @@
+// What decides which clusters of nodes become one (agglomerate.hpp), where they are joined by rounds on the host and on
+// a device.
+#pragma once
+#include "exec/exec.hpp"
+#include "exec/random.hpp"
+#include <cmath>
+#include <cstring>
+
+namespace tessera::tree {
+
+// A cluster of n nodes in `dim` dimensions is closed, and grows no more by itself, if its couplings with others are
+// less than `bound` of its diagonal entries over the dim-th root of n; what is compact in a mesh without barriers has
+// about as much as that root. Of fewer nodes than `few` it is less: flat elements have large diagonal entries.
+struct Closed {
+  double dim, bound;
+  double few = 16, bound_of_few = 0.01, least = 3;
+  explicit Closed(int d) : dim(d), bound(d == 2 ? 0.05 : 0.1) { }
+  HD bool operator()(double nodes, double diagonal, double outside) const
+  {
+    return nodes >= least && outside < (nodes < few ? bound_of_few : bound) * diagonal / pow(nodes, 1 / dim);
+  }
+};
+
+struct Cluster {
+  double  id = 0;   // the mesh-wide number of one of its nodes
+  double  name = 0; // by which all processes tell which is the first of two
+  double  nodes = 1, diagonal = 0, outside = 0;
+  HD void join(const Cluster &o)
+  {
+    name = o.name < name ? o.name : name;
+    nodes += o.nodes;
+    diagonal += o.diagonal;
+    outside += o.outside;
+  }
+};
+
+// Sums that differ by rounding only, as other processes add them up in another order, count as equal.
+HD inline double rounded(double w)
+{
+  constexpr int dropped = 37; // bits of 52
+  uint64_t      bits;
+  memcpy(&bits, &w, sizeof(w));
+  bits = (bits + ((uint64_t)1 << (dropped - 1))) & ~(((uint64_t)1 << dropped) - 1);
+  memcpy(&w, &bits, sizeof(w));
+  return w;
+}
+
+// What a cluster is coupled with most; of two alike those that come first in an order of pairs at random.
+struct Pick {
+  double   weight = 0, id = -1;
+  uint64_t order = 0;
+  int      at = -1;
+  HD void  offer(const Cluster &from, double w, double other, double name, int k)
+  {
+    if (!(w > 0) || w < 0.999 * weight) return;
+    w = rounded(w);
+    if (w < weight) return;
+    const double   low = from.name < name ? from.name : name, high = from.name < name ? name : from.name;
+    const uint64_t next = mix((uint64_t)low * golden_ratio + mix((uint64_t)high));
+    if (w == weight && next <= order) return;
+    weight = w, id = other, order = next, at = k;
+  }
+};
+
+// The name of node p, whose key may be known.
+HD inline double name_of(const unsigned long long *key, int p)
+{
+  return (double)(mix(key ? key[p] : (uint64_t)p) >> 11);
+}
+
+} // namespace tessera::tree
