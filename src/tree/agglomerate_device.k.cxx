@@ -178,7 +178,7 @@ private:
 
 bool DeviceAgglomeration::round()
 {
-  Buffer<int>           parent = make_unset<int>(exec_, (size_t)count_), number = make_unset<int>(exec_, (size_t)count_);
+  Buffer<int>           parent = make_unset<int>(exec_, (size_t)count_), number(parent.extent());
   Buffer<Key>           key    = make_unset<Key>(exec_, (size_t)count_);
   Buffer<unsigned char> root   = make_unset<unsigned char>(exec_, (size_t)count_);
   for_each(exec_, count_, Enumerate{parent.data()});

@@ -3,6 +3,7 @@
 #include "tree/dispatch.hpp"
 #include "tree/tree.hpp"
 #include "exec/each.hpp"
+#include "exec/shared.hpp"
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -121,7 +122,7 @@ std::vector<int> count_leaves(const Exec &exec, int dim, int capacity, int n, co
 {
   std::vector<int> all;
   with_dim(dim, [&](auto d) {
-    const int    copies = exec.space == Space::cuda ? 64 : 1;
+    const int    copies = 1 << shared_on(exec, 6);
     const size_t size   = (size_t)(levels_of<d.value, unsigned> + 1) * (size_t)(capacity + 1);
     Buffer<int>  counts(Extent{(size_t)copies * size, exec.space}), here(counts.size());
     for_each(exec, last - first,
