@@ -191,13 +191,14 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
     sum_rows(l, label, Among{on_device.data()}, field);
     among = sums_of(l, comm, groups, (const double *)field.data());
   }
-  int count = 0, islands = 0;
+  int  count = 0;
+  bool whole = false; // is the largest component one of them?
   for (size_t c = 1; c < used.size(); ++c) {
     if (!used[c]) continue;
     used[c] = lines && among[c] > 0.5 * ties[c] ? 0 : ++count;
-    islands += used[c] && nodes[c] < largest;
+    whole = whole || (used[c] && nodes[c] == largest);
   }
-  return islands ? count : 0;
+  return count > whole ? count : 0;
 }
 
 } // namespace
