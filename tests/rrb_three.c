@@ -47,6 +47,7 @@ static const Problem problems[] = {
   {"pores",                    PORES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"basin",                    BASIN,     {1, 1, 1e3},     PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"rows of large couplings",  WALLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"the same, 27 points",      WALLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  16},
   {"strong planes that turn",  PLANES,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
   {"the same, z weak, rows",   PLANES,    {1, 1, 1e-3},    PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
   {"strong lines that turn",   TURNING,   {1, 1e-3, 1},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
