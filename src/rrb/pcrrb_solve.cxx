@@ -118,8 +118,8 @@ static PetscErrorCode SolveOwnDirichletRows(Mat A, Vec b, Vec x)
 
 // Conjugate gradients take a matrix for symmetric. Where rows are coupled with Dirichlet rows one way, that of the
 // others is, and they work on it alone if the residual of Dirichlet rows is zero from the beginning, as it is after
-// x += M (b - A x), or after their own solution where M is that of another matrix. In the plane Gauss-Seidel leaves next
-// to nothing of it in the rows beside them anyway.
+// x += M (b - A x), or once these rows are solved, where M is that of another matrix. In the plane Gauss-Seidel leaves
+// next to nothing of it in the rows beside them anyway.
 static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
 {
   const PC_RRB *data = (const PC_RRB *)pc->data;
