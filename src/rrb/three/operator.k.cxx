@@ -67,6 +67,7 @@ template <class T, int F, bool Finest> struct FindKinds {
   int                   n[3];
   static constexpr double strong = 0.15; // share of the strongest direction's coupling
   static constexpr double faint  = 1e-5; // share of the larger diagonal entry
+  static constexpr double rounding = 1e-14; // as what sums of elements leave where a coupling is zero
   // Do couplings (all[direction][side]) jump at a node, or end inside of the grid? in: of the neighbours. beyond: what
   // the diagonal has beyond the couplings; those with Dirichlet rows may have been taken out of their columns.
   HD static bool jumps(const bool (&in)[3][2], const T (&all)[3][2], T beyond)
@@ -119,7 +120,7 @@ template <class T, int F, bool Finest> struct FindKinds {
         if (Finest && b && (own || other) && (!x || in[0][x > 0]) && (!y || in[1][y > 0]) && (!z || in[2][z > 0])) {
           const T u = s.a[q[1]], largest = d > u ? d : u, size = fabs(v);
           loose += !(size > (T)tuning::loose_coupling * largest);
-          faint_ones += v != 0 && size < (T)faint * largest;
+          faint_ones += size > (T)rounding * largest && size < (T)faint * largest;
         }
         if (x) side[0][x > 0 ? b : 1 - b] -= v;
         if (y) side[1][y > 0 ? b : 1 - b] -= v;
