@@ -197,7 +197,7 @@ PetscErrorCode Solve(KSP ksp)
                         : r->three           ? "red nodes are not eliminated"
                         : r->plan.have_schur ? "the matrix is not symmetric to rounding"
                                              : "the operator is a 9-point one"));
-    WholeSpace s(ksp);
+    WholeSpace s(ksp, r->null);
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));
   }
