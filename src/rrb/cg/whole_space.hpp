@@ -7,7 +7,10 @@ namespace tessera {
 // All nodes, for 9-point operators: PETSc's vectors r, z, p, q.
 class WholeSpace {
 public:
-  WholeSpace(KSP ksp, NullSpace &null) : ksp_(ksp), null_(null), r(ksp->work[0]), z(ksp->work[1]), p(ksp->work[2]), q(ksp->work[3]) { }
+  WholeSpace(KSP ksp, NullSpace &null) :
+    ksp_(ksp), null_(null), r(ksp->work[0]), z(ksp->work[1]), p(ksp->work[2]), q(ksp->work[3])
+  {
+  }
   PetscErrorCode Start(double *first)
   {
     Mat A;
