@@ -23,6 +23,7 @@ enum {
   STRETCHED,
   WALLS,    /* random cells; large couplings with the sides */
   PLANES,   /* y is weak in one half, x in the other */
+  ELEMENTS, /* trilinear: couplings through faces are zero but for rounding */
   TURNING,  /* y is weak everywhere, and of the others x in eight blocks, z in the rest */
   CANCELLED /* nodes whose couplings in a plane cancel each other but for rounding */
 };
@@ -33,6 +34,7 @@ static const Problem problems[] = {
   {"periodic",                 SMOOTH,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, 6 },
   {"27 points",                SMOOTH,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  8 },
   {"27 points, rows, cells",   CELLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  15},
+  {"elements",                 ELEMENTS,  {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  6 },
   {"cancelled couplings",      CANCELLED, {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  6 },
   {"weak z",                   SMOOTH,    {1, 1, 0.01},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 6 },
   {"weak x",                   SMOOTH,    {0.01, 1, 1},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 6 },
@@ -47,6 +49,7 @@ static const Problem problems[] = {
   {"pores",                    PORES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"basin",                    BASIN,     {1, 1, 1e3},     PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"rows of large couplings",  WALLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"the same, 27 points",      WALLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  16},
   {"strong planes that turn",  PLANES,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
   {"the same, z weak, rows",   PLANES,    {1, 1, 1e-3},    PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
   {"strong lines that turn",   TURNING,   {1, 1e-3, 1},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
@@ -84,6 +87,7 @@ static PetscReal Edge(const Problem *p, const PetscInt a[3], const PetscInt b[3]
     return a[0] != b[0] && a[1] != b[1] ? -2 * (1 - 1e-7) : 1;
   }
   if (p->kind == CANCELLED) factor *= 30;
+  if (p->kind == ELEMENTS) return (a[0] != b[0]) + (a[1] != b[1]) + (a[2] != b[2]) == 1 ? 1e-15 * u : 1;
   if (p->kind == PLANES && a[0] != b[0] && 2 * PetscMin(a[0], b[0]) >= n[0]) factor *= 1e-3;
   if (p->kind == PLANES && a[1] != b[1] && 2 * a[0] < n[0]) factor *= 1e-3;
   if (p->kind == TURNING && a[1] == b[1]) {
@@ -193,6 +197,26 @@ static PetscErrorCode Forgets(const Problem *p, PC pc, Vec b)
   PetscFunctionReturn(0);
 }
 
+/* Rounding in place of zeros is no reason for double precision. */
+static PetscErrorCode InSingle(const Problem *p, KSP ksp)
+{
+  PC               pc;
+  TesseraPrecision precision;
+  TesseraGridsInfo found, single;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCRRBGetPrecision(pc, &precision));
+  if (precision != TESSERA_PRECISION_AUTO) PetscFunctionReturn(0);
+  PetscCall(PCRRBGetInfo(pc, &found));
+  PetscCall(PCRRBSetPrecision(pc, TESSERA_PRECISION_SINGLE));
+  PetscCall(KSPSetUp(ksp));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCRRBGetInfo(pc, &single));
+  if (!(found.bytes <= single.bytes)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %g bytes, %g in single precision\n", p->name, (double)found.bytes, (double)single.bytes));
+  PetscFunctionReturn(0);
+}
+
 /* New values that differ little keep the lines. */
 static PetscErrorCode Keeps(const Problem *p, DM da, const PetscInt n[3], Mat A, KSP ksp, PetscInt lines)
 {
@@ -246,6 +270,7 @@ static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char
   PetscCall(WithLines(pc, lines));
   PetscCall(Forgets(p, pc, b));
   if (p->kind == PLANES || p->kind == TURNING) PetscCall(Keeps(p, da, n, A, ksp, *lines));
+  if (p->kind == ELEMENTS) PetscCall(InSingle(p, ksp));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));

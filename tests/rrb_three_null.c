@@ -147,9 +147,13 @@ int main(int argc, char **argv)
 
 /*TEST
 
-  test:
-    suffix: 1
-    nsize: {{1 3}}
+  testset:
     output_file: output/rrb_three.out
+    nsize: {{1 3}}
+    test:
+      suffix: 1
+    test: # an odd number of nodes around: the whole system
+      suffix: whole
+      args: -n 17,15,12
 
 TEST*/

@@ -150,9 +150,10 @@ PetscErrorCode Solve(KSP ksp)
     ksp->reason = KSP_DIVERGED_NONSYMMETRIC;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(!ksp->transpose_solve || !r->dirichlet.any, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
+  const bool one_sided = r->three ? r->three->one_sided : r->dirichlet.any;
+  PetscCheck(!ksp->transpose_solve || !one_sided, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
              "KSP rrb solves with the transpose of symmetric matrices: this one has Dirichlet rows whose columns are "
-             "not empty (MatZeroRowsColumns() empties them). Use -ksp_type gmres -pc_type rrb");
+             "not empty. MatZeroRowsColumns() empties them%s", r->three ? "" : "; or use -ksp_type gmres -pc_type rrb");
   // A preconditioner that is kept while the matrix changes (KSPSetReusePreconditioner()) has the old matrix's S1.
   PetscCall(HasRecordedMatrix(ksp->pc, &same));
   const bool schur = OnSchur(*r) && same, black = OnBlack(*r) && same;
@@ -196,7 +197,7 @@ PetscErrorCode Solve(KSP ksp)
                         : r->three           ? "red nodes are not eliminated"
                         : r->plan.have_schur ? "the matrix is not symmetric to rounding"
                                              : "the operator is a 9-point one"));
-    WholeSpace s(ksp);
+    WholeSpace s(ksp, r->null);
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));
   }

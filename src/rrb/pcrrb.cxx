@@ -100,8 +100,9 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
 
   PetscFunctionBegin;
   if (r->three) {
-    PetscCheck(!r->three->report.dirichlet, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-               "PC rrb: in three dimensions there is no transpose where there are Dirichlet rows");
+    PetscCheck(!r->three->one_sided, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+               "PC rrb: in three dimensions there is no transpose where other rows are coupled with Dirichlet rows. "
+               "MatZeroRowsColumns() empties these columns; KSP gmres and bcgs need no transpose");
     PetscCall(tessera::ApplyThree(pc, x, y));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

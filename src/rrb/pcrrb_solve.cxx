@@ -1,7 +1,9 @@
 // What PC rrb looks at before and after a solve.
 #include "box/tuning.hpp"
+#include "petsc/aij.hpp"
 #include "petsc/krylov.hpp"
 #include "petsc/shell.hpp"
+#include "rrb/cg/cg.hpp"
 #include "rrb/multigrid/choice.hpp"
 #include "rrb/pcrrb.hpp"
 #include "rrb/pcrrb_three.hpp"
@@ -76,14 +78,54 @@ static PetscErrorCode CheckKSP(PC pc, KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// PETSc keeps what a preconditioner says of x for later solves, which are to begin as the program wants.
+static PetscErrorCode RestoreGuess(PC pc, KSP ksp)
+{
+  const PC_RRB *r = (const PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  if (r->three && r->three->started) ksp->guess_zero = PETSC_TRUE;
+  if (r->three) r->three->started = false;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// x_D = b_D / d
+static PetscErrorCode SolveOwnDirichletRows(Mat A, Vec b, Vec x)
+{
+  tessera::LocalRows rows;
+  const PetscScalar *from;
+  PetscScalar       *to;
+
+  PetscFunctionBegin;
+  PetscCall(rows.Get(A, tessera::Space::host, "PC rrb"));
+  PetscCall(VecGetArrayRead(b, &from));
+  PetscCall(VecGetArray(x, &to));
+  for (PetscInt r = 0; r < rows.n; ++r) {
+    double diagonal = 0;
+    bool   coupled  = false;
+    for (tessera::Index k = rows.i[r]; k < rows.i[r + 1]; ++k)
+      if (rows.j[k] == r) diagonal = rows.a[k];
+      else coupled = coupled || rows.a[k] != 0;
+    if (rows.oi)
+      for (tessera::Index k = rows.oi[r]; k < rows.oi[r + 1]; ++k) coupled = coupled || rows.o[k] != 0;
+    if (!coupled && diagonal != 0) to[r] = from[r] / diagonal;
+  }
+  PetscCall(VecRestoreArray(x, &to));
+  PetscCall(VecRestoreArrayRead(b, &from));
+  PetscCall(rows.Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Conjugate gradients take a matrix for symmetric. Where rows are coupled with Dirichlet rows one way, that of the
 // others is, and they work on it alone if the residual of Dirichlet rows is zero from the beginning, as it is after
-// x += M (b - A x). In the plane Gauss-Seidel leaves next to nothing of it in the rows beside them anyway.
+// x += M (b - A x), or once these rows are solved, where M is that of another matrix. In the plane Gauss-Seidel leaves
+// next to nothing of it in the rows beside them anyway.
 static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
 {
   const PC_RRB *data = (const PC_RRB *)pc->data;
   const int     max_steps = 8;
-  PetscBool     conjugate;
+  PetscBool     conjugate, rrb;
+  bool          same;
   PetscReal     norm, limit;
   Vec           r, z;
 
@@ -92,12 +134,21 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &conjugate, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG,
                                       KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPMINRES, KSPSYMMLQ, KSPCR,
-                                      KSPPIPECR, ""));
+                                      KSPPIPECR, KSPRRB, ""));
   if (!conjugate) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(tessera::HasRecordedMatrix(pc, &same));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPRRB, &rrb));
+  if (rrb && same && tessera::OnBlack(*data)) PetscFunctionReturn(PETSC_SUCCESS); // it begins with them itself
+  if (ksp->guess_zero) PetscCall(VecSet(x, 0));
+  data->three->started = ksp->guess_zero;
+  ksp->guess_zero      = PETSC_FALSE; // until AfterSolveRRB()
+  if (!same && pc->mat == pc->pmat) {
+    PetscCall(SolveOwnDirichletRows(pc->mat, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(VecDuplicate(b, &r));
   PetscCall(VecDuplicate(b, &z));
   PetscCall(VecNorm(b, NORM_2, &limit));
-  if (ksp->guess_zero) PetscCall(VecSet(x, 0));
   for (int k = 0; k < max_steps; ++k) { // where couplings are large one step leaves large residuals beside
     PetscCall(MatMult(pc->mat, x, r));
     PetscCall(VecAYPX(r, -1, b));
@@ -108,13 +159,13 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
   }
   PetscCall(VecDestroy(&z));
   PetscCall(VecDestroy(&r));
-  ksp->guess_zero = PETSC_FALSE; // for this solve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec b, Vec x)
 {
   PetscFunctionBegin;
+  PetscCall(RestoreGuess(pc, ksp)); // of a solve that has ended with an error
   PetscCall(CheckKSP(pc, ksp));
   PetscCall(SolveDirichletRows(pc, ksp, b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -131,6 +182,7 @@ PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
+  PetscCall(RestoreGuess(pc, ksp));
   const PetscBool corrected = r->corrected; // its iterations are those of two choices
   r->corrected = PETSC_FALSE;
   if (!r->current || !r->plan.choice.settled || corrected) PetscFunctionReturn(PETSC_SUCCESS);

@@ -7,18 +7,23 @@ namespace tessera {
 // All nodes, for 9-point operators: PETSc's vectors r, z, p, q.
 class WholeSpace {
 public:
-  WholeSpace(KSP ksp) : ksp_(ksp), r(ksp->work[0]), z(ksp->work[1]), p(ksp->work[2]), q(ksp->work[3]) { }
+  WholeSpace(KSP ksp, NullSpace &null) :
+    ksp_(ksp), null_(null), r(ksp->work[0]), z(ksp->work[1]), p(ksp->work[2]), q(ksp->work[3])
+  {
+  }
   PetscErrorCode Start(double *first)
   {
     Mat A;
+    Vec right; // the right-hand side without what it has of the null space
     PetscFunctionBegin;
     PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+    PetscCall(null_.Clean(ksp_->pc, ksp_->vec_rhs, &right));
     if (ksp_->guess_zero) {
       PetscCall(VecSet(ksp_->vec_sol, 0));
-      PetscCall(VecCopy(ksp_->vec_rhs, r));
+      PetscCall(VecCopy(right, r));
     } else {
       PetscCall(KSP_MatMult(ksp_, A, ksp_->vec_sol, r));
-      PetscCall(VecAYPX(r, -1.0, ksp_->vec_rhs));
+      PetscCall(VecAYPX(r, -1.0, right));
     }
     PetscCall(VecSet(p, 0));
     PetscCall(FirstNorm(ksp_, r, z, first));
@@ -70,8 +75,9 @@ public:
   }
 
 private:
-  KSP ksp_;
-  Vec r, z, p, q;
+  KSP        ksp_;
+  NullSpace &null_;
+  Vec        r, z, p, q;
 };
 
 } // namespace tessera

@@ -67,13 +67,15 @@ template <class T, int F, bool Finest> struct FindKinds {
   int                   n[3];
   static constexpr double strong = 0.15; // share of the strongest direction's coupling
   static constexpr double faint  = 1e-5; // share of the larger diagonal entry
-  // Do couplings (all[direction][side]) jump at a node, or end inside of the grid? in: of the neighbours
-  HD static bool jumps(const bool (&in)[3][2], const T (&all)[3][2])
+  static constexpr double rounding = 1e-14; // as what sums of elements leave where a coupling is zero
+  // Do couplings (all[direction][side]) jump at a node, or end inside of the grid? in: of the neighbours. beyond: what
+  // the diagonal has beyond the couplings; those with Dirichlet rows may have been taken out of their columns.
+  HD static bool jumps(const bool (&in)[3][2], const T (&all)[3][2], T beyond)
   {
     bool any = false;
     box::unroll3<0, 3>([&](auto direction) {
       constexpr int d = decltype(direction)::value;
-      const T       u = all[d][0], v = all[d][1];
+      const T       u = all[d][0] > 0 ? all[d][0] : beyond, v = all[d][1] > 0 ? all[d][1] : beyond;
       any = any || (in[d][0] && in[d][1] && (u > v ? u > (T)tuning::jump * v : v > (T)tuning::jump * u));
     });
     return any;
@@ -98,7 +100,7 @@ template <class T, int F, bool Finest> struct FindKinds {
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Counts &counts) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    T               side[3][2] = {{0, 0}, {0, 0}, {0, 0}}, all[3][2] = {{0, 0}, {0, 0}, {0, 0}}, sum = 0;
+    T               side[3][2] = {{0, 0}, {0, 0}, {0, 0}}, all[3][2] = {{0, 0}, {0, 0}, {0, 0}}, sum = 0, whole = 0;
     const T         d = s.a[e];
     const bool      own = alive[e];
     const int       i = 2 * t + P;
@@ -114,10 +116,11 @@ template <class T, int F, bool Finest> struct FindKinds {
         const bool other = alive[q[b]];
         const T    v = other ? c : 0;
         sum += fabs(v);
+        if (Finest) whole += fabs(c);
         if (Finest && b && (own || other) && (!x || in[0][x > 0]) && (!y || in[1][y > 0]) && (!z || in[2][z > 0])) {
           const T u = s.a[q[1]], largest = d > u ? d : u, size = fabs(v);
           loose += !(size > (T)tuning::loose_coupling * largest);
-          faint_ones += v != 0 && size < (T)faint * largest;
+          faint_ones += size > (T)rounding * largest && size < (T)faint * largest;
         }
         if (x) side[0][x > 0 ? b : 1 - b] -= v;
         if (y) side[1][y > 0 ? b : 1 - b] -= v;
@@ -163,7 +166,7 @@ template <class T, int F, bool Finest> struct FindKinds {
       }
     }
     for (int c = 0; c < 8; ++c) counts.fraction[c] += c == set;
-    if (Finest) counts.jumps += jumps(in, all);
+    if (Finest) counts.jumps += jumps(in, all, d > whole ? d - whole : 0);
   }
 };
 
