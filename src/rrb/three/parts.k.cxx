@@ -191,14 +191,18 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
     sum_rows(l, label, Among{on_device.data()}, field);
     among = sums_of(l, comm, groups, (const double *)field.data());
   }
-  int  count = 0;
-  bool whole = false; // is the largest component one of them?
+  // Islands: smaller ones than the largest component, or all but one of several that are alike. Lines of an anisotropic
+  // problem are alike as well, but tied to each other.
+  int  count = 0, smaller = 0;
+  bool tied = false;
   for (size_t c = 1; c < used.size(); ++c) {
     if (!used[c]) continue;
-    used[c] = lines && among[c] > 0.5 * ties[c] ? 0 : ++count;
-    whole = whole || (used[c] && nodes[c] == largest);
+    const bool among_lines = lines && among[c] > 0.5 * ties[c];
+    used[c] = among_lines ? 0 : ++count;
+    smaller += !among_lines && nodes[c] < largest;
+    tied = tied || among_lines;
   }
-  return count > whole ? count : 0;
+  return smaller || (count > 1 && !tied) ? count : 0;
 }
 
 } // namespace
