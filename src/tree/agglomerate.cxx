@@ -267,7 +267,7 @@ void Agglomeration::add_up(const Couplings<W> &between, const std::vector<int> &
                            const std::vector<int> &now, size_t all)
 {
   const int        n = (int)begin.size() - 1;
-  const size_t     most = (size_t)between.first[member.size()] + (size_t)n + 1;
+  const size_t     most = (member.empty() ? 0 : (size_t)between.first[member.size()]) + (size_t)n + 1;
   Sums             sums{std::vector<int>(begin.size()), std::unique_ptr<int[]>(new int[most]),
             std::unique_ptr<double[]>(new double[most])};
   std::vector<int> places(all, -1);
