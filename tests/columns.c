@@ -1,5 +1,5 @@
 static char help[] = "Several vectors at a time, PCMatApply() and KSPMatSolve(), against one after the other.\n\
--grid nx,ny: a DMDA's random operator (-nine, -periodic, -one_sided); else a mesh of tests/auxamg_problem.h (-mesh, -n, -bs, -elastic, -one_sided, -jump).\n\
+-grid nx,ny: a DMDA's random operator (-nine, -periodic, -one_sided); else a mesh of tests/auxamg_problem.h (-mesh, -n, -bs, -elastic, -one_sided, -jump, -cells, -leak).\n\
 -columns k: of these, of magnitudes over -decades 60; -lda d: rows between the columns' ends and the next ones; -limit e: of the differences; -repeat n: times instead.\n\n";
 
 #include "auxamg_problem.h"
@@ -47,6 +47,8 @@ static PetscErrorCode CaseCreate(Case *c)
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-bs", &o.bs, NULL));
     PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
     PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-cells", &o.cells, NULL));
+    PetscCall(PetscOptionsGetReal(NULL, NULL, "-leak", &o.leak, NULL));
     PetscCall(MeshMake(type, n, &mesh));
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &c->A, &nodes, &coordinates));
     PetscCall(PCSetType(c->pc, "auxamg"));
@@ -271,6 +273,15 @@ int main(int argc, char **argv)
     test:
       suffix: jump
       args: -jump 1000
+    test: # parts between barriers, which several processes share
+      suffix: parts
+      args: -n 40 -cells 3 -jump 1e-4 -leak 0.02
+    test:
+      suffix: parts_single
+      args: -n 40 -cells 3 -jump 1e-4 -leak 0.02 -pc_auxamg_precision single -limit 1e-4
+    test:
+      suffix: parts_cube
+      args: -mesh cube -n 12 -cells 2 -jump 1e-4 -leak 0.02
     test:
       suffix: intervals
       args: -mesh line -n {{2 300}}

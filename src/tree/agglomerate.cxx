@@ -2,18 +2,20 @@
 // that it is coupled with most, and all that pick each other in a chain become one. A round leaves a third or a fourth
 // of them, and the couplings between these are added up for the next one.
 //
-// One process of a device has its own rounds (agglomerate_device.k.cxx). Else they are on the host.
-// A process knows the clusters of its own nodes and those of its ghosts. What is known of clusters that are those of
+// One process has its own rounds on a device (agglomerate_device.k.cxx). Else they are on the host, where a process
+// knows the clusters of its own nodes and those of its ghosts. What is known of clusters that are those of
 // some process's ghosts, among them all that have nodes on several processes, is collected by all: on each it is in
 // proportion to the clusters along the borders of the processes.
 #include "tree/agglomerate.hpp"
 #include "tree/agglomeration.hpp"
 #include "tree/keepers.hpp"
 #include "exec/gather.hpp"
+#include "exec/host_view.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
 namespace tessera::tree {
 
@@ -24,31 +26,53 @@ struct Coupling {
   double of, id, name, weight;
   bool   operator<(const Coupling &o) const { return of != o.of ? of < o.of : id < o.id; }
 };
+// The couplings of own clusters. Those with itself are listed, too, and are none.
+template <class W> struct Couplings {
+  const int *first, *to;
+  const W   *weight;
+  template <class F> void each(int k, const F &f) const // f(other cluster, how much)
+  {
+    for (int e = first[k]; e < first[k + 1]; ++e)
+      if (to[e] != k) f(to[e], std::fabs((double)weight[e]));
+  }
+};
+// Memory for more of them than there are, of which the rest is not touched: most of the time of a first round would be
+// page faults.
+struct Sums {
+  std::vector<int>          first;
+  std::unique_ptr<int[]>    to;
+  std::unique_ptr<double[]> weight;
+  Couplings<double>         couplings() const { return {first.data(), to.get(), weight.get()}; }
+};
+
 class Agglomeration {
 public:
   Agglomeration(MPI_Comm comm, const Closed &closed, bool distributed) :
     comm_(comm), closed_(closed), distributed_(distributed)
   {
   }
-  template <class T> void begin(Level<T> &level);
-  bool                    round();
+  template <class T> void grow(Level<T> &level);
   std::vector<double>     labels(double most) const;
 
 private:
   bool grows(const Cluster &c) const { return !closed_(c.nodes, c.diagonal, c.outside); }
   bool collected(double id) const { return known_.count(id) > 0; }
-  void collect();
-  void pick_collected();
-  void contract(Sets &sets, const std::vector<double> &id);
-  void add_up(const std::vector<int> &begin, const std::vector<int> &member, const std::vector<int> &now, size_t all);
+  template <class T> void begin(Level<T> &level);
+  template <class W> void look_outside(const Couplings<W> &between);
+  template <class W> void collect(const Couplings<W> &between);
+  template <class W> bool round(const Couplings<W> &between);
+  template <class W> void contract(const Couplings<W> &between, Sets &sets, const std::vector<double> &id);
+  template <class W> void add_up(const Couplings<W> &between, const std::vector<int> &begin,
+                                 const std::vector<int> &member, const std::vector<int> &now, size_t all);
+  void                    pick_collected();
   MPI_Comm             comm_;
   Closed               closed_;
   bool                 distributed_;
   int                  own_ = 0;        // clusters of own nodes come first, then others of ghosts
   std::vector<Cluster> cluster_;
   std::vector<int>     node_, ghost_;   // the clusters of own nodes and of ghosts
-  std::vector<int>     first_, to_;     // couplings of own nodes' clusters
-  std::vector<double>  weight_;
+  std::vector<double>  largest_;        // coupling of each own cluster
+  Sums                 sums_;           // their couplings
   std::map<double, Cluster>                known_;  // collected
   std::vector<Coupling>                    couplings_; // of these
   std::vector<std::pair<double, double>>   picks_;
@@ -56,8 +80,8 @@ private:
 
 template <class T> void Agglomeration::begin(Level<T> &level)
 {
-  const std::vector<Key> key = listed(level.start);
-  const std::vector<T>   inverse = listed(level.inverse), a = listed(level.a);
+  const HostView<Key>    key(level.start);
+  const HostView<T>      inverse(level.inverse);
   const size_t           n = (size_t)level.n, all = n + (size_t)level.ghosts;
   const double           before = sum_before(comm_, (double)n);
   std::vector<double>    number(all);
@@ -71,18 +95,25 @@ template <class T> void Agglomeration::begin(Level<T> &level)
   cluster_.resize(all);
   for (size_t p = 0; p < all; ++p) {
     cluster_[p].id = number[p];
-    if (p < n) cluster_[p].name = name_of(key.empty() ? nullptr : key.data(), (int)p);
-    if (p < n) cluster_[p].diagonal = inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
+    if (p < n) cluster_[p].name = name_of(level.start.empty() ? nullptr : key.data(), (int)p);
+    if (p < n) cluster_[p].diagonal = inverse.data()[p] > 0 ? 1 / (double)inverse.data()[p] : 0;
     (p < n ? node_ : ghost_).push_back((int)p);
   }
-  first_ = listed(level.i);
-  to_    = listed(level.j);
-  weight_.resize(a.size());
-  for (size_t e = 0; e < a.size(); ++e) weight_[e] = std::fabs((double)a[e]);
+}
+
+template <class W> void Agglomeration::look_outside(const Couplings<W> &between)
+{
+  largest_.resize((size_t)own_);
+  for (int k = 0; k < own_; ++k) {
+    double sum = 0, largest = 0;
+    between.each(k, [&](int, double w) { sum += w, largest = std::max(largest, w); });
+    cluster_[(size_t)k].outside = sum;
+    largest_[(size_t)k]         = largest;
+  }
 }
 
 // What all processes know of the clusters of ghosts.
-void Agglomeration::collect()
+template <class W> void Agglomeration::collect(const Couplings<W> &between)
 {
   std::vector<double> id;
   for (int k : ghost_) id.push_back(cluster_[(size_t)k].id);
@@ -96,9 +127,9 @@ void Agglomeration::collect()
     const Cluster &c = cluster_[(size_t)k];
     if (!collected(c.id)) continue;
     mine.push_back(c);
-    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
-      if (const Cluster &o = cluster_[(size_t)to_[(size_t)e]]; o.id != c.id)
-        couplings.push_back({c.id, o.id, o.name, weight_[(size_t)e]});
+    between.each(k, [&](int q, double w) {
+      if (const Cluster &o = cluster_[(size_t)q]; o.id != c.id) couplings.push_back({c.id, o.id, o.name, w});
+    });
   }
   for (const Cluster &c : gather_from_all(comm_, mine).all)
     if (Cluster &k = known_[c.id]; k.id < 0) k = c;
@@ -126,29 +157,22 @@ void Agglomeration::pick_collected()
 }
 
 // False: nothing grows any more.
-bool Agglomeration::round()
+template <class W> bool Agglomeration::round(const Couplings<W> &between)
 {
-  for (int k = 0; k < own_; ++k) {
-    double &outside = cluster_[(size_t)k].outside;
-    outside = 0;
-    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
-      if (to_[(size_t)e] != k) outside += weight_[(size_t)e];
-  }
+  look_outside(between);
   picks_.clear();
-  if (distributed_) collect();
+  if (distributed_) collect(between);
   pick_collected();
   double found = (double)picks_.size();
   Sets   sets(cluster_.size());
   for (int k = 0; k < own_; ++k) {
     const Cluster &c = cluster_[(size_t)k];
     if (!grows(c) || collected(c.id)) continue;
-    Pick   pick;
-    double most = 0;
-    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
-      if (to_[(size_t)e] != k) most = std::max(most, weight_[(size_t)e]);
-    for (int e = first_[(size_t)k]; e < first_[(size_t)k + 1]; ++e)
-      if (const int q = to_[(size_t)e]; q != k && weight_[(size_t)e] >= 0.999 * most)
-        pick.offer(c, weight_[(size_t)e], cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
+    Pick         pick;
+    const double likely = 0.999 * largest_[(size_t)k];
+    between.each(k, [&](int q, double w) {
+      if (w >= likely) pick.offer(c, w, cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
+    });
     if (pick.at < 0) continue;
     sets.join(k, pick.at);
     ++found;
@@ -177,45 +201,46 @@ bool Agglomeration::round()
   if (distributed_) pairs = gather_from_all(comm_, pairs).all;
   for (size_t k = 0; k < pairs.size(); k += 2) join(pairs[k], pairs[k + 1]);
   for (const auto &p : picks_) join(p.first, p.second);
+  id.reserve(cluster_.size());
   for (int k = 0; k < (int)cluster_.size(); ++k) id.push_back(find(id_of(k)));
-  contract(sets, id);
+  contract(between, sets, id);
   return true;
 }
 
 // The couplings of the new clusters, of which `all` are known: now[k] is that of the cluster k, and begin and member
 // list those of each of the own ones.
-void Agglomeration::add_up(const std::vector<int> &begin, const std::vector<int> &member, const std::vector<int> &now,
-                           size_t all)
+template <class W>
+void Agglomeration::add_up(const Couplings<W> &between, const std::vector<int> &begin, const std::vector<int> &member,
+                           const std::vector<int> &now, size_t all)
 {
-  std::vector<int>    first(begin.size()), place(all, -1), to(to_.size());
-  std::vector<double> weight(to_.size());
-  const int *const    from = first_.data(), *const old = to_.data(), *const become = now.data();
-  const double *const add = weight_.data();
-  int                 entries = 0;
-  for (int k = 0; k < (int)first.size() - 1; ++k) {
-    const int start = entries;
+  const int        n = (int)begin.size() - 1;
+  const size_t     most = (member.empty() ? 0 : (size_t)between.first[member.size()]) + (size_t)n + 1;
+  Sums             sums{std::vector<int>(begin.size()), std::unique_ptr<int[]>(new int[most]),
+            std::unique_ptr<double[]>(new double[most])};
+  std::vector<int> places(all, -1);
+  int *const       to = sums.to.get(), *const place = places.data();
+  double *const    weight = sums.weight.get();
+  const int *const from = between.first, *const old = between.to, *const become = now.data();
+  int              entries = 0;
+  for (int k = 0; k < n; ++k) {
+    const int start = entries++;
+    place[k] = start, to[start] = k, weight[start] = weight[entries] = 0;
     for (int m = begin[(size_t)k]; m < begin[(size_t)k + 1]; ++m)
       for (int e = from[member[(size_t)m]], end = from[member[(size_t)m] + 1]; e < end; ++e) {
-        const int q = become[old[e]], at = place[(size_t)q];
-        if (q == k) continue;
-        if (at >= start) weight[(size_t)at] += add[e];
-        else {
-          place[(size_t)q]          = entries;
-          to[(size_t)entries]       = q;
-          weight[(size_t)entries++] = add[e];
-        }
+        // without branches, which nobody could predict
+        const int q = become[old[e]], listed = place[q], is_new = listed < start;
+        const int at = listed ^ ((listed ^ entries) & -is_new);
+        place[q] = at, to[at] = q, weight[at] += std::fabs((double)between.weight[e]);
+        weight[entries += is_new] = 0;
       }
-    first[(size_t)k + 1] = entries;
+    sums.first[(size_t)k + 1] = entries;
   }
-  to.resize((size_t)entries);
-  weight.resize((size_t)entries);
-  first_  = std::move(first);
-  to_     = std::move(to);
-  weight_ = std::move(weight);
+  sums_ = std::move(sums);
 }
 
 // Clusters with the same new number become one.
-void Agglomeration::contract(Sets &sets, const std::vector<double> &id)
+template <class W>
+void Agglomeration::contract(const Couplings<W> &between, Sets &sets, const std::vector<double> &id)
 {
   std::vector<double> own, others;
   const auto          once = [](std::vector<double> &list) {
@@ -251,11 +276,20 @@ void Agglomeration::contract(Sets &sets, const std::vector<double> &id)
   for (size_t k = 0; k < n; ++k) begin[k + 1] += begin[k];
   std::vector<int> next(begin);
   for (int k = 0; k < own_; ++k) member[(size_t)next[(size_t)now[(size_t)k]]++] = k;
-  add_up(begin, member, now, all);
+  add_up(between, begin, member, now, all);
   for (std::vector<int> *list : {&node_, &ghost_})
     for (int &k : *list) k = now[(size_t)k];
   cluster_ = std::move(joined);
   own_     = (int)n;
+}
+
+template <class T> void Agglomeration::grow(Level<T> &level)
+{
+  const HostView<int> first(level.i), to(level.j);
+  const HostView<T>   a(level.a);
+  begin(level);
+  bool more = round(Couplings<T>{first.data(), to.data(), a.data()});
+  while (more) more = round(sums_.couplings());
 }
 
 // After the last round, when what is known of clusters of several processes is that of all.
@@ -279,8 +313,7 @@ template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, in
   if constexpr (device::built)
     if (level.exec.on_device() && !level.distributed) return agglomerate_on_device(level, closed);
   Agglomeration clusters(comm, closed, level.distributed);
-  clusters.begin(level);
-  while (clusters.round()) { }
+  clusters.grow(level);
   return copy_to(level.exec.space, clusters.labels(level.nodes / 2));
 }
 

@@ -78,6 +78,7 @@ template <class T> struct InvertOnHost {
     const int n = begin[b + 1] - begin[b];
     if (n <= 4) invert<4>(at[b], n);
     else if (n <= 8) invert<8>(at[b], n);
+    else if (n <= 12) invert<12>(at[b], n);
     else invert<max_in_strong_block>(at[b], n);
   }
   template <int W> void invert(int first, int n) const

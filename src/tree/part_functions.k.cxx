@@ -288,14 +288,14 @@ template <class T> template <int D> void PartFunctions<T>::find_places(Level<T> 
   Buffer<double> of_piece = make_unset<double>(exec, (size_t)(pieces * N)),
                  moments  = make_unset<double>(exec, (size_t)(parts_ * N));
   place_ = Buffer<T>(Extent{(size_t)(D * (level.n + level.ghosts)), exec.space});
-  if (!level.start.empty()) {
-    const Key *const key = level.start.data();
+  const Key *const key = level.start.data();
+  if (key)
     for_each(exec, pieces << log_threads,
              MomentsOfPiece<D>{piece_.data(), member_.data(), key, of_piece.data(), log_threads});
-    sum_pieces(exec, of_piece.data(), N, moments.data());
-    for_each(exec, (int)member_.size(),
-             PlaceInPart<T, D>{member_.data(), of_.data(), key, moments.data(), place_.data()});
-  }
+  else of_piece.zero();
+  sum_pieces(exec, of_piece.data(), N, moments.data()); // a process without nodes takes part
+  for_each(exec, key ? (int)member_.size() : 0,
+           PlaceInPart<T, D>{member_.data(), of_.data(), key, moments.data(), place_.data()});
   if (level.distributed) level.exchange.forward(place_.data(), D);
 }
 

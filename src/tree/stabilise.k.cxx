@@ -68,11 +68,11 @@ template <class T> struct Stabilise {
     for (int k = 0; k < bs; ++k) {
       T  added    = 0;
       T &diagonal = a[((ptrdiff_t)bs * own + k) * bs + k];
-      for (int e = i[p]; e < i[p + 1]; ++e) {
+      for (int e = i[p], f = ti[p]; e < i[p + 1]; ++e) {
         if (e == own) continue;
-        int f = ti[p];
-        while (f < ti[p + 1] && tj[f] != j[e]) ++f;
-        if (f == ti[p + 1]) continue; // couplings of one side alone stay
+        int left = ti[p + 1] - ti[p]; // both are in the same order, but for couplings of one side alone
+        for (; left && tj[f] != j[e]; --left) f = f + 1 < ti[p + 1] ? f + 1 : ti[p];
+        if (!left) continue; // couplings of one side alone stay
         T      &to   = a[((ptrdiff_t)bs * e + k) * bs + k];
         const T back = ta[((ptrdiff_t)bs * f + k) * bs + k], mean = (to + back) / 2, larger = to > back ? to : back;
         const T d    = (larger > 0 ? larger : 0) - (mean > 0 ? mean : 0);

@@ -47,6 +47,24 @@ template <class T> struct TakeTransposed {
       for (int c = 0; c < bs; ++c) to[block * k + r * bs + c] = of[block * from[k] + c * bs + r];
   }
 };
+// The entries of a row go in the order of the operator's row, where that has them; others behind.
+struct OrderAsRow {
+  const int *i, *j, *first;
+  int       *column, *from;
+  HD void    operator()(int p) const
+  {
+    int at = first[p];
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      int f = at;
+      while (f < first[p + 1] && column[f] != j[e]) ++f;
+      if (f == first[p + 1]) continue;
+      const int c = column[f], entry = from[f];
+      column[f] = column[at], from[f] = from[at];
+      column[at] = c, from[at] = entry;
+      ++at;
+    }
+  }
+};
 // For a message: the process and the number of each own node; the block and the place in it.
 struct Name {
   int     rank;
@@ -179,6 +197,7 @@ template <class T> void NumericSetup<T>::transpose_pattern(Level<T> &level)
   for_each(exec_, (int)remote.column.size(),
            Append{columns.data(), rows.data(), column.data() + own, t.j.data() + own});
   sort_by_columns(exec_, n, column, t.j, t.i, t.from);
+  for_each(exec_, n, OrderAsRow{level.i.data(), level.j.data(), t.i.data(), t.j.data(), t.from.data()});
   if (level.sweep.exact && t.more) // of new ghosts too
     for (Buffer<int> *of : {&level.sweep.block, &level.sweep.place}) {
       Buffer<int> all = make<int>((size_t)(n + t.ghosts));
