@@ -3,8 +3,6 @@
 #include "box/tuning.hpp"
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
-#include <iterator>
-#include <set>
 #include <utility>
 
 namespace tessera::vipmg {
@@ -41,18 +39,11 @@ void allocate(const Plan &plan, Level &l, bool truncated)
   l.inactive.resize(n);
 }
 
-// Who has the next nodes along x and along y, and where this process is among them. The boxes are those of a grid of
-// processes.
+// Who has the next nodes along x and along y, and where this process is among them.
 void find_neighbours(Level &l, const std::vector<Box3> &boxes)
 {
   for (int d = 0; d < 2; ++d) {
-    std::set<int> begins;
-    for (const Box3 &b : boxes)
-      if (!b.empty()) begins.insert(b.lo[d]);
-    l.processes[d] = std::max(1, (int)begins.size());
-    l.place[d]     = (int)std::distance(begins.begin(), begins.lower_bound(l.own.lo[d]));
-  }
-  for (int d = 0; d < 2; ++d)
+    find_place(boxes, l.own, d, l.processes[d], l.place[d]);
     for (int r = 0; r < (int)boxes.size(); ++r) {
       const Box3 &b = boxes[(size_t)r];
       if (b.empty()) continue; // it lies beside others by its corners alone
@@ -60,6 +51,7 @@ void find_neighbours(Level &l, const std::vector<Box3> &boxes)
       if (b.hi[d] == l.own.lo[d]) l.before[d] = r;
       if (b.lo[d] == l.own.hi[d]) l.behind[d] = r;
     }
+  }
 }
 
 bool can_coarsen(const Level &l, int d) { return l.periodic[d] ? l.n[d] >= 6 : l.n[d] >= 3; }
@@ -80,8 +72,6 @@ size_t Plan::bytes() const
 void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3],
             const std::vector<Box3> &boxes, bool box)
 {
-  int rank = 0, periods[3];
-  MPI_Comm_rank(comm, &rank);
   plan.strategy  = &strategy_of(plan.exec.space);
   plan.comm      = comm;
   plan.dimension = dimension;
@@ -90,18 +80,8 @@ void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const b
   plan.levels.reserve(64); // they stay where they are
   plan.levels.emplace_back();
   Level &l = plan.levels[0];
-  for (int d = 0; d < 3; ++d) {
-    l.n[d]        = n[d];
-    l.periodic[d] = periodic[d];
-    periods[d]    = periodic[d] ? n[d] : 0;
-  }
-  l.own = l.part = boxes[(size_t)rank];
-  l.layout       = layout_for(l.own, dimension);
-  l.A.box        = box;
-  std::vector<Box3> need;
-  for (const Box3 &b : boxes) need.push_back(wanted(l, b, dimension));
-  l.halo.setup(comm, boxes, need, periods, l.layout, plan.exec.space);
-  l.shared = boxes.size() == 1;
+  l.A.box   = box;
+  begin_grid(l, comm, dimension, n, periodic, boxes, plan.exec.space);
   find_neighbours(l, boxes);
   allocate(plan, l, false);
   plan.search.resize(Extent{4, plan.exec.space});
@@ -196,45 +176,19 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
   const Level &fine = plan.levels.back();
   Level        c;
   const double limit[3] = {weak_to_coarsen, weak_to_coarsen, weak_to_coarsen};
-  int          step[3], periods[3];
+  int          step[3];
   if (!directions(plan, fine, s, limit, step)) return false;
   for (int d = 0; d < 3; ++d) {
     c.n[d]        = step[d] == 2 ? (fine.n[d] + 1) / 2 : fine.n[d];
     c.periodic[d] = fine.periodic[d];
-    periods[d]    = c.periodic[d] ? c.n[d] : 0;
     plan.levels.back().step[d] = step[d];
   }
-  std::vector<Box3> have = boxes;
-  for (Box3 &b : have)
+  for (Box3 &b : boxes)
     for (int d = 0; d < 3; ++d)
       if (step[d] == 2) b.lo[d] = (b.lo[d] + 1) / 2, b.hi[d] = (b.hi[d] + 1) / 2;
-  int rank = 0;
-  MPI_Comm_rank(plan.comm, &rank);
-  bool   narrow = false; // a box without nodes in some direction
-  Box3   whole;
-  for (const Box3 &b : have) narrow = narrow || b.empty();
-  for (int d = 0; d < 3; ++d) whole.hi[d] = c.n[d];
-  c.shared = fine.shared || narrow || whole.size() <= tuning::redundant_nodes;
-  c.part   = fine.shared ? whole : have[(size_t)rank];
-  c.own    = c.shared ? whole : c.part;
-  c.layout = layout_for(c.own, plan.dimension);
-  c.A.box  = true;
-  std::vector<Box3> need;
-  if (c.shared) {
-    c.halo.setup(MPI_COMM_SELF, {whole}, {wanted(c, whole, plan.dimension)}, periods, c.layout, plan.exec.space);
-    if (!fine.shared) {
-      need.assign(have.size(), wanted(c, whole, plan.dimension));
-      c.incoming.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
-    } else
-      c.incoming.setup(MPI_COMM_SELF, {whole}, {wanted(c, whole, plan.dimension)}, periods, c.layout, plan.exec.space);
-    boxes = {whole};
-  } else {
-    for (const Box3 &b : have) need.push_back(wanted(c, b, plan.dimension));
-    c.halo.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
-    c.incoming.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
-    boxes = have;
-    find_neighbours(c, boxes);
-  }
+  c.A.box = true;
+  distribute(c, fine, plan.comm, plan.dimension, (double)tuning::redundant_nodes, boxes, plan.exec.space);
+  if (!c.shared) find_neighbours(c, boxes);
   allocate(plan, c, true);
   plan.levels.push_back(std::move(c));
   return true;

@@ -3,8 +3,6 @@
 #include "rrb/three/black.hpp"
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <set>
 
 namespace tessera::rrb::three {
 
@@ -64,8 +62,6 @@ template <class T>
 void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                           const std::vector<Box3> &boxes, const Params &params)
 {
-  int rank = 0, periods[3];
-  MPI_Comm_rank(comm, &rank);
   exec_   = exec;
   comm_   = comm;
   params_ = params;
@@ -74,19 +70,8 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
   levels_.reserve(max_levels);
   kinds_.clear();
   levels_.emplace_back();
-  Level<T> &l = levels_[0];
-  l.exec      = exec;
-  for (int d = 0; d < 3; ++d) {
-    l.n[d]        = n[d];
-    l.periodic[d] = periodic[d];
-    periods[d]    = periodic[d] ? n[d] : 0;
-  }
-  l.own = l.part = boxes[(size_t)rank];
-  l.layout       = box::layout_for(l.own, 3);
-  l.shared       = boxes.size() == 1;
-  std::vector<Box3> need;
-  for (const Box3 &b : boxes) need.push_back(box::wanted(l, b, 3));
-  l.halo.setup(comm, boxes, need, periods, l.layout, exec.space);
+  levels_[0].exec = exec;
+  box::begin_grid(levels_[0], comm, 3, n, periodic, boxes, exec.space);
 }
 
 // Directions to coarsen: the most whose strong directions are right for all but a few of the nodes that all
@@ -134,45 +119,21 @@ template <class T> int Hierarchy<T>::degree(const Level<T> &l) const
 
 template <class T> void Hierarchy<T>::add_level(const int step[3])
 {
-  Level<T>         &fine = levels_.back();
-  Level<T>          c;
-  int               rank = 0, periods[3];
-  std::vector<Box3> have = boxes_;
-  MPI_Comm_rank(comm_, &rank);
-  Box3 whole;
-  bool narrow = false;
-  c.exec      = exec_;
+  Level<T> &fine = levels_.back();
+  Level<T>  c;
+  c.exec = exec_;
   for (int d = 0; d < 3; ++d) {
     fine.step[d]  = step[d];
     c.n[d]        = step[d] == 2 ? (fine.n[d] + fine.odd(d)) / 2 : fine.n[d];
     c.periodic[d] = fine.periodic[d];
-    periods[d]    = c.periodic[d] ? c.n[d] : 0;
-    whole.hi[d]   = c.n[d];
-    for (Box3 &b : have)
+    for (Box3 &b : boxes_)
       if (step[d] == 2) {
         b.lo[d] = floor_half(b.lo[d]);
         b.hi[d] = floor_half(b.hi[d] + (fine.odd(d) && b.hi[d] == fine.n[d]));
       }
   }
-  for (const Box3 &b : have) narrow = narrow || b.empty();
-  c.shared = fine.shared || narrow ||
-             (double)whole.size() <= (double)(params_.redundant ? params_.redundant : tuning::redundant_nodes);
-  c.part   = fine.shared ? whole : have[(size_t)rank];
-  c.own    = c.shared ? whole : c.part;
-  c.layout = box::layout_for(c.own, 3);
-  if (c.shared) {
-    const Box3 all = box::wanted(c, whole, 3);
-    c.halo.setup(MPI_COMM_SELF, {whole}, {all}, periods, c.layout, exec_.space);
-    if (fine.shared) c.incoming.setup(MPI_COMM_SELF, {whole}, {all}, periods, c.layout, exec_.space);
-    else c.incoming.setup(comm_, have, std::vector<Box3>(have.size(), all), periods, c.layout, exec_.space);
-    boxes_ = {whole};
-  } else {
-    std::vector<Box3> need;
-    for (const Box3 &b : have) need.push_back(box::wanted(c, b, 3));
-    c.halo.setup(comm_, have, need, periods, c.layout, exec_.space);
-    c.incoming.setup(comm_, have, need, periods, c.layout, exec_.space);
-    boxes_ = have;
-  }
+  box::distribute(c, fine, comm_, 3, (double)(params_.redundant ? params_.redundant : tuning::redundant_nodes), boxes_,
+                  exec_.space);
   allocate(c);
   fine.weights.resize(8 * Extent{fine.layout.size(), exec_.space});
   levels_.push_back(std::move(c));
@@ -241,11 +202,8 @@ template <class T> void Hierarchy<T>::make_lines(size_t k)
 {
   Level<T> &l = levels_[k];
   for (int d = 0; d < 3; ++d) {
-    std::set<int> begins; // of the processes' parts
-    for (const Box3 &b : boxes_) begins.insert(b.lo[d]);
     l.lines.directions[d] = kinds_[k].line[d] > 0;
-    l.lines.processes[d]  = (int)begins.size();
-    l.lines.place[d]      = (int)std::distance(begins.begin(), begins.lower_bound(l.own.lo[d]));
+    box::find_place(boxes_, l.own, d, l.lines.processes[d], l.lines.place[d]);
   }
   blocks(k);
 }
