@@ -212,16 +212,16 @@ static PetscErrorCode TryChoices(PC pc, bool retry)
 
   PetscFunctionBegin;
   while (retry) {
-    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.choice.rough)));
+    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.choice.remedy)));
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     if (failure.failed) { // back to what could be factorised
       PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
-      r->plan.choice.rough  = tessera::rrb::Remedy::no;
+      r->plan.choice.remedy  = tessera::rrb::Remedy::no;
       r->plan.choice.settled = true;
       PetscCall(ReadAndFactor(pc, r->raised, &failure));
     }
     TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
-    const int tried = (int)r->plan.choice.rough;
+    const int tried = (int)r->plan.choice.remedy;
     TesseraCallCXX(retry = tessera::rrb::try_choice(r->plan));
     if (r->plan.choice.expected[tried] > 0)
       PetscCall(PetscInfo(pc, "Trial: %.6g iterations expected with measures for rough coefficients: %s\n",
@@ -236,7 +236,7 @@ static PetscErrorCode ChooseAnother(PC pc)
   bool      retry;
 
   PetscFunctionBegin;
-  const int tried = (int)r->plan.choice.rough;
+  const int tried = (int)r->plan.choice.remedy;
   PetscCall(PetscInfo(pc, "%.6g iterations expected with measures for rough coefficients: %s, and %.6g needed\n",
                       r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried),
                       (double)r->solves.needed));
@@ -270,11 +270,11 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   *another = false;
   PetscCall(HasRecordedMatrix(pc, &same));
   if (!same || rrb::rival_iterations(r->plan) >= rrb::choice_never) PetscFunctionReturn(PETSC_SUCCESS);
-  const rrb::Remedy before = r->plan.choice.rough;
+  const rrb::Remedy before = r->plan.choice.remedy;
   r->solves.needed        = needed;
   r->solves.its           = 0;
   PetscCall(RunCollectively<ChooseAnother>(pc));
-  *another = r->plan.choice.rough != before;
+  *another = r->plan.choice.remedy != before;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -369,7 +369,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
 {
   PC_RRB   *r     = (PC_RRB *)pc->data;
   bool      retry = false;
-  const int tried = (int)r->plan.choice.rough;
+  const int tried = (int)r->plan.choice.remedy;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));

@@ -37,7 +37,7 @@ template <bool Nine, bool Symmetric> struct FindCombination {
   const double *v, *r;
   LastStep      p;
   size_t        bytes(const Box &own) const { return 2 * places(grown(own, 1)) * sizeof(double); }
-  template <class Block> HD void operator()(Block &block, Search &q) const
+  template <class Block> HD void operator()(Block &block, CombinationSums &q) const
   {
     const Box  own = block.tile, all = grown(own, 1);
     const Tile tv = tile_of(block.shared, all), tp = tile_of(block.shared + places(all), all);
@@ -66,10 +66,10 @@ template <bool Nine, bool Symmetric> struct FindCombination {
 template <bool Nine, bool Symmetric> struct FindLength {
   Plane<Nine>   plane;
   const double *r;
-  const Search *combination;
+  const CombinationSums         *combination;
   Correction    d;
   size_t        bytes(const Box &own) const { return places(grown(own, 1)) * sizeof(double); }
-  template <class Block> HD void operator()(Block &block, Search &q) const
+  template <class Block> HD void operator()(Block &block, CombinationSums &q) const
   {
     const Box  own = block.tile, all = grown(own, 1);
     const Tile td = tile_of(block.shared, all);
@@ -90,7 +90,7 @@ template <bool Nine, bool Symmetric> struct FindLength {
 
 // x + t d; y := x
 template <bool Symmetric> struct Step {
-  const Search *combination, *length;
+  const CombinationSums   *combination, *length;
   Correction    d;
   double       *x, *y;
   int           half;
@@ -108,10 +108,10 @@ template <bool Symmetric> struct Step {
 };
 
 // *sums: what the kernel gathers on all tiles; the second of them is empty.
-template <class Kernel> void gather(const Plan &plan, const Level &l, const Kernel &kernel, Search *sums)
+template <class Kernel> void gather(const Plan &plan, const Level &l, const Kernel &kernel, CombinationSums *sums)
 {
   const Shape shape = shape_for(l);
-  device::zero(sums + 1, sizeof(Search));
+  device::zero(sums + 1, sizeof(CombinationSums));
   forall_tiles(plan.exec, {0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows,
                kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
 }
@@ -119,7 +119,7 @@ template <class Kernel> void gather(const Plan &plan, const Level &l, const Kern
 template <bool Nine, bool Symmetric> void correct_with(Plan &plan, Level &l, const Correction &d)
 {
   const auto p = plane<Nine>(l, l.A);
-  Search    *combination = plan.search.data(), *length = combination + 2;
+  CombinationSums *combination = plan.sums.data(), *length = combination + 2;
   gather(plan, l, FindCombination<Nine, Symmetric>{p, l.v.data(), l.r.data(), d.p}, combination);
   gather(plan, l, FindLength<Nine, Symmetric>{p, l.r.data(), combination, d}, length);
   for_nodes(plan.exec, l.layout, l.own, Step<Symmetric>{combination, length, d, l.x.data(), l.y.data(), l.layout.half});

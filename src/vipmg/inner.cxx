@@ -96,7 +96,7 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(VecDuplicate(X, &Y));
   PetscCall(VecCopy(X, Y));
   if (!*failed) {
-    TesseraCallCXX(linear_->keep());
+    TesseraCallCXX(linear_->keep_correction());
     PetscCall(Move(1, X, F, XL, XU, Y, &moved));
   }
   const int dimension = on_tree ? mesh.problem()->tree().dim() : plan.dimension;
@@ -104,13 +104,13 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(SolveReduced(
     {solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target, grid}, Y, &iterations));
   n->cycles += iterations;
-  PetscCall(Take(X, Y, model));
+  PetscCall(SetCorrection(X, Y, model));
   PetscCall(VecDestroy(&Y));
   *failed = *failed && !(model->natural < here.natural);
   if (model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ||
-      here.natural < 0.25 * in_vain_.first)
-    in_vain_ = {0, here.natural};
-  if (++in_vain_.number <= max_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
+      here.natural < 0.25 * unsolved_.first)
+    unsolved_ = {0, here.natural};
+  if (++unsolved_.number <= max_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
   *failed = true;
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
                           "neither cycles nor systems of the inactive nodes come near to the solutions of the "
@@ -196,22 +196,23 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A start from the coarsest grid, which is judged after a cycle: where its natural residual is above *rival then, the
+// A start from the coarsest grid, which is judged after a cycle: where its natural residual is above *limit then, the
 // start that there was is the better one. Where coefficients are rough coarse grids may know less of the solution, and
 // of where it is in contact, than that start: a cycle from there comes first, with the measure *cold, and only what is
 // better by far takes its place.
-PetscErrorCode Newton::FullMultigrid(Problem &problem, bool climb, double first, Norms *n, Measure *cold, double *rival)
+PetscErrorCode Newton::FullMultigrid(Problem &problem, bool monotone, double first, Norms *n, Measure *cold,
+                                     double *limit)
 {
   const bool newton = with_newton(plan);
 
   PetscFunctionBegin;
-  *rival = first;
+  *limit = first;
   if (linear_->rough()) {
-    TesseraCallCXX(*cold = linear_->cycle(climb, newton));
-    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
+    TesseraCallCXX(*cold = linear_->cycle(monotone, newton));
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, monotone, newton)));
     PetscCall(problem.Cycle(++n->cycles, NormsOf(*cold)));
-    *rival = better * std::sqrt(cold->natural);
-    TesseraCallCXX((linear_->hold(), linear_->restart()));
+    *limit = better * std::sqrt(cold->natural);
+    TesseraCallCXX((linear_->save(), linear_->restart()));
   }
   TesseraCallCXX(linear_->full_multigrid());
   for (int k = 1; k + 1 < linear_->grids(); ++k)
@@ -223,13 +224,13 @@ PetscErrorCode Newton::FullMultigrid(Problem &problem, bool climb, double first,
 PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                               const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed)
 {
-  const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
+  const bool     hybrid = options.params.variant == Variant::hybrid, switches = hybrid && linear_->monotone();
   const bool   newton = with_newton(plan);
   const double target = aim.target;
   const PetscInt before = n->cycles;
-  bool         climb  = linear_->monotone() && carried_, changed = false;
+  bool           monotone = linear_->monotone() && monotone_converges_, changed = false;
   Measure      m      = here, cold;
-  double       rival  = 0;
+  double         limit  = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
@@ -237,37 +238,38 @@ PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F
   TesseraCallCXX(if (changed) m = linear_->measure());
   Progress progress{std::sqrt(m.natural), std::sqrt(m.natural), linear_->rough()};
   fmg = fmg && linear_->grids() > 1;
-  if (fmg) PetscCall(FullMultigrid(problem, climb, progress.first, n, &cold, &rival));
+  if (fmg) PetscCall(FullMultigrid(problem, monotone, progress.first, n, &cold, &limit));
   while (n->cycles < before + max_cycles) {
-    TesseraCallCXX(m = linear_->cycle(climb, newton));
-    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
+    TesseraCallCXX(m = linear_->cycle(monotone, newton));
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, monotone, newton)));
     ++n->cycles;
-    if (std::exchange(fmg, false) && std::sqrt(m.natural) > rival) { // worse than the start
+    if (std::exchange(fmg, false) && std::sqrt(m.natural) > limit) { // worse than the start
       PetscCall(PetscInfo(solver,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %.6g) than the "
                           "present point (%.6g), which is kept\n",
-                          std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : rival));
-      TesseraCallCXX(if (linear_->rough()) linear_->resume(); else linear_->restart());
+                          std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : limit));
+      TesseraCallCXX(if (linear_->rough()) linear_->go_back(); else linear_->restart());
       if (!linear_->rough()) continue;
       TesseraCallCXX(m = linear_->measure()); // with the residual, which tells whether the model is right
       m.changed = cold.changed;
     }
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     PetscCall(problem.Cycle(n->cycles, NormsOf(m)));
-    if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
+    if (monotone && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
       PetscCall(PetscInfo(solver,
                           "The monotone cycle diverges (natural residual %.6g, from %.6g) and is left out from here "
                           "on: convection dominates on coarse grids\n",
                           now, progress.first));
       TesseraCallCXX(linear_->restart());
-      climb = carried_ = false;
+      monotone = monotone_converges_ = false;
       progress.last = progress.first;
       continue;
     }
     *failed = linear_->failed() || !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
     if (*failed || (inactive <= target && now <= 10 * target)) break;
-    if (climbs && carried_) climb = m.changed > settled * linear_->nodes() || now > slow * progress.last;
+    if (switches && monotone_converges_)
+      monotone = m.changed > settled * linear_->nodes() || now > slow * progress.last;
     const double direct = aim.to_end && hybrid ? linear_->direct(linear_->nodes() - m.lower - m.upper) : HUGE_VAL;
     if (progress.ended(now) || progress.too_slow(now, target, direct)) break;
   }

@@ -44,7 +44,7 @@ PetscErrorCode Newton::Reset()
   PetscCall(mesh.Reset());
   plan.exec       = exec;
   built_          = false;
-  for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) {
+  for (VectorView *a : {&F_, &X_, &lower_, &upper_, &other_}) {
     (void)a->Restore(); // after an error it may still have its vector
     *a = VectorView();
   }
@@ -225,27 +225,28 @@ PetscErrorCode Newton::Read(Vec F, Vec X, Vec XL, Vec XU)
   const Space space = plan.exec.space;
 
   PetscFunctionBegin;
-  PetscCall(a_.Read(F, space));
-  PetscCall(b_.Read(X, space));
-  PetscCall(c_.Read(XL, space));
-  PetscCall(d_.Read(XU, space));
+  PetscCall(F_.Read(F, space));
+  PetscCall(X_.Read(X, space));
+  PetscCall(lower_.Read(XL, space));
+  PetscCall(upper_.Read(XU, space));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Newton::Restore()
 {
   PetscFunctionBegin;
-  for (VectorView *v : {&a_, &b_, &c_, &d_, &e_}) PetscCall(v->Restore());
+  for (VectorView *v : {&F_, &X_, &lower_, &upper_, &other_}) PetscCall(v->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // X0: a point before, or nullptr.
-PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
+PetscErrorCode Newton::Evaluate(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
 {
   PetscFunctionBegin;
   PetscCall(Read(F, X, XL, XU));
-  if (X0) PetscCall(e_.Read(X0, plan.exec.space));
-  TesseraCallCXX(*point = linear_->look(a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
+  if (X0) PetscCall(other_.Read(X0, plan.exec.space));
+  TesseraCallCXX(*point =
+                   linear_->evaluate(F_.data(), X_.data(), X0 ? other_.data() : nullptr, lower_.data(), upper_.data()));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -254,8 +255,8 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
 {
   PetscFunctionBegin;
   PetscCall(Read(F, X0, XL, XU));
-  PetscCall(e_.Write(X, plan.exec.space));
-  TesseraCallCXX(*moved = linear_->step(t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
+  PetscCall(other_.Write(X, plan.exec.space));
+  TesseraCallCXX(*moved = linear_->step(t, X_.data(), lower_.data(), upper_.data(), F_.data(), other_.data()));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -264,18 +265,18 @@ PetscErrorCode Newton::Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *cha
 {
   PetscFunctionBegin;
   PetscCall(Read(F, X, XL, XU));
-  TesseraCallCXX(*changed = linear_->load(a_.data(), b_.data(), c_.data(), d_.data(), follow));
+  TesseraCallCXX(*changed = linear_->load(F_.data(), X_.data(), lower_.data(), upper_.data(), follow));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // The correction becomes that from X, which is loaded, to Y.
-PetscErrorCode Newton::Take(Vec X, Vec Y, Measure *measure)
+PetscErrorCode Newton::SetCorrection(Vec X, Vec Y, Measure *measure)
 {
   PetscFunctionBegin;
-  PetscCall(b_.Read(X, plan.exec.space));
-  PetscCall(e_.Read(Y, plan.exec.space));
-  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
+  PetscCall(X_.Read(X, plan.exec.space));
+  PetscCall(other_.Read(Y, plan.exec.space));
+  TesseraCallCXX(linear_->set_correction(X_.data(), other_.data()));
   TesseraCallCXX(*measure = linear_->measure());
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -312,9 +313,9 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
   bool      read = false;
 
   PetscFunctionBegin;
-  carried_    = true;
-  in_vain_    = {};
-  strict_     = false;
+  monotone_converges_ = true;
+  unsolved_           = {};
+  must_reduce_        = false;
   best_.above = 0;
   PetscCall(ProjectToBounds(plan.exec, XL, XU, X));
   PetscCall(SetZeroTolerance(X));
@@ -340,7 +341,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   current = true;
   TesseraCallCXX(linear_->forget());
-  PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
+  PetscCall(Evaluate(X, F, nullptr, XL, XU, &point));
   here       = point.measure;
   n.inactive = PetscSqrtReal(here.inactive), n.natural = PetscSqrtReal(here.natural);
   n.lower = here.lower, n.upper = here.upper;
@@ -353,7 +354,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       PetscCall(Linearise(solver, problem, X, &read, &failed));
       if (failed) break;
       if (read) { // a new diagonal, or even a new level
-        PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
+        PetscCall(Evaluate(X, F, nullptr, XL, XU, &point));
         here = point.measure;
       }
     }

@@ -97,14 +97,14 @@ private:
   PetscErrorCode Read(Vec F, Vec X, Vec XL, Vec XU);
   PetscErrorCode Restore();
   PetscErrorCode Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed);
-  PetscErrorCode Take(Vec X, Vec Y, Measure *measure);
-  PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
+  PetscErrorCode SetCorrection(Vec X, Vec Y, Measure *measure);
+  PetscErrorCode Evaluate(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
   PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                        const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed);
   PetscErrorCode Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                         const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed);
-  PetscErrorCode FullMultigrid(Problem &problem, bool climb, double first, Norms *n, Measure *cold, double *rival);
+  PetscErrorCode FullMultigrid(Problem &problem, bool monotone, double first, Norms *n, Measure *cold, double *limit);
   PetscErrorCode Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target, Norms *n,
                         Measure *model, bool *done);
   PetscErrorCode ServesSingle(Mat J, Vec X, bool *serves);
@@ -122,19 +122,19 @@ private:
   SingleGrid     single_;
   LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }
   LinearProblem *linear_ = nullptr; // of the box, or of the mesh, or of a single grid
-  bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
-  struct {                        // linear problems in a row that systems of the inactive nodes have not solved
+  bool           built_ = false, monotone_converges_ = true; // the second: the monotone part does not diverge
+  struct {                        // linear problems in a row that no way has solved
     int    number = 0;
     double first  = HUGE_VAL;     // natural residual, squared, of the first of them
-  } in_vain_;
-  VectorView     a_, b_, c_, d_, e_;
+  } unsolved_;
+  VectorView     F_, X_, lower_, upper_, other_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from
   struct {                        // of the points that the last steps have not come below
     Vec    at      = nullptr;
     double natural = 0;
     int    above   = 0;           // steps since then
   } best_;
-  bool           strict_ = false; // the next step must bring a smaller residual
+  bool           must_reduce_ = false; // the next step must bring a smaller residual
 };
 
 } // namespace tessera::vipmg

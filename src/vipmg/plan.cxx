@@ -11,10 +11,10 @@ namespace {
 
 // a direction with less than this share of the strongest one's couplings is not coarsened
 constexpr double weak_to_coarsen = 0.35;
-constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
+constexpr double hysteresis      = 1.5; // grids that are there stay as long as no share is beyond it by this factor
 
-constexpr double windy          = 0.1;  // where convection is about as strong as diffusion, as a share of all
-constexpr double some           = 1e-3; // nodes at which coefficients jump spoil cycles, as a share of all
+constexpr double windy_some = 0.1;  // where convection is about as strong as diffusion, as a share of all
+constexpr double jumps_some = 1e-3; // nodes at which coefficients jump spoil cycles, as a share of all
 
 // on a device coefficients of shorter rows are in the cache: their stretches are not worth a kernel
 constexpr int    long_row       = 512;
@@ -84,7 +84,7 @@ void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const b
   begin_grid(l, comm, dimension, n, periodic, boxes, plan.exec.space);
   find_neighbours(l, boxes);
   allocate(plan, l, false);
-  plan.search.resize(Extent{4, plan.exec.space});
+  plan.sums.resize(Extent{4, plan.exec.space});
   plan.measure.resize(Extent{2, plan.exec.space});
   plan.active.resize(Extent{2, plan.exec.space});
   plan.strength.resize(Extent{2, plan.exec.space});
@@ -141,7 +141,7 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
   if (l.shared && device::failed()) return true; // its sums say nothing, and the other processes have others
   double limit[3];
   int    step[3];
-  for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_to_coarsen / indifferent : weak_to_coarsen * indifferent;
+  for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_to_coarsen / hysteresis : weak_to_coarsen * hysteresis;
   (void)directions(plan, l, s, limit, step);
   return step[0] == l.step[0] && step[1] == l.step[1] && step[2] == l.step[2];
 }
@@ -167,7 +167,7 @@ void choose_lines(Plan &plan, Level &l, const Strength &s)
 // where nodes have no order, choose() takes this back.
 void choose_order(const Plan &plan, Level &l, const Strength &s)
 {
-  l.ordered = plan.dimension == 2 && s.wind > windy * l.n[0] * l.n[1];
+  l.ordered = plan.dimension == 2 && s.wind > windy_some * l.n[0] * l.n[1];
 }
 
 // The level below the last one, or false where there is nothing to coarsen.
@@ -250,7 +250,7 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
     }
     const Strength s = strength(plan, plan.levels[k]);
     choose_order(plan, plan.levels[k], s);
-    if (!k) plan.rough = s.jumps > some * (double)plan.levels[0].n[0] * plan.levels[0].n[1] * plan.levels[0].n[2];
+    if (!k) plan.rough = s.jumps > jumps_some * (double)plan.levels[0].n[0] * plan.levels[0].n[1] * plan.levels[0].n[2];
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;
     Level &fine = plan.levels[k], &coarse = plan.levels[k + 1];

@@ -21,7 +21,7 @@ constexpr int    patience   = 8;
 constexpr double turned     = 0.5;
 
 // The interval of step lengths in which the search goes on.
-struct Tried {
+struct Interval {
   double low = 0, high = -1, slope_low = 0; // slope_low: at low
   double outside(double t)                  // t is outside of the function's domain
   {
@@ -73,28 +73,28 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
 {
   const double natural = std::sqrt(here->natural);
   double       t = 1, slope, first, far = 0; // far: the residual at the end of a step that has gone too far
-  Tried        tried;
+  Interval     interval;
   bool         good = false;
   Point        point;
   Moved        whole, part;
   Vec          step; // the program's
 
   PetscFunctionBegin;
-  TesseraCallCXX(linear_->keep());
+  TesseraCallCXX(linear_->keep_correction());
   PetscCall(VecCopy(X, base_));
   PetscCall(Move(1, base_, F, XL, XU, X, &whole));
   PetscCall(problem.Check(StepCheck::before, base_, X, &step));
   if (step) PetscCall(MeasureStep(F, step, &whole));
-  first = tried.slope_low = whole.slope;
+  first = interval.slope_low = whole.slope;
   *current = false;
-  const bool by_slope = first < 0 && (linear_->symmetric() || !strict_);
+  const bool by_slope        = first < 0 && (linear_->symmetric() || !must_reduce_);
   for (int tries = 0; tries < 20; ++tries) {
     if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
     else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
     PetscCall(problem.Function(X, F));
-    PetscCall(LookAt(X, F, base_, XL, XU, &point));
+    PetscCall(Evaluate(X, F, base_, XL, XU, &point));
     if (!std::isfinite(point.F)) { // outside the function's domain
-      t = far > 0 ? 1 : tried.outside(t);
+      t = far > 0 ? 1 : interval.outside(t);
       continue;
     }
     slope            = point.slope / t; // along the whole step
@@ -106,14 +106,14 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     // consists of rounding errors.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
     if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
-    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed_growth * natural) {
+    if (!tries && !linear_->symmetric() && !must_reduce_ && now <= allowed_growth * natural) {
       good = !(by_slope && slope > turned * -first && now > turned * natural);
       if (!good) far = now;
     }
     if (tries && far > 0) { // back to the whole step where the other one is not better
       good = now < far || t == 1;
       t    = good ? t : 1;
-    } else if (!good) t = tried.next(t, slope, by_slope, !tries);
+    } else if (!good) t = interval.next(t, slope, by_slope, !tries);
     if (good) break;
   }
   n->step = t * std::sqrt(whole.step);
@@ -122,7 +122,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     if (step) {
       PetscCall(VecNorm(step, NORM_2, &n->step));
       PetscCall(problem.Function(X, F));
-      PetscCall(LookAt(X, F, base_, XL, XU, &point));
+      PetscCall(Evaluate(X, F, base_, XL, XU, &point));
       good = std::isfinite(point.F);
       *current = false;
     }
@@ -228,7 +228,7 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
 
   PetscFunctionBegin;
   if (*good) {
-    strict_ = false;
+    must_reduce_ = false;
     if (best_.above ? now < below * best_.natural : now <= before) best_.above = 0;
     else if (!best_.above++) {
       if (!best_.at) PetscCall(VecDuplicate(X, &best_.at));
@@ -239,8 +239,8 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
   if (best_.above && (!*good || best_.above > patience)) {
     PetscCall(VecCopy(best_.at, X));
     PetscCall(problem.Function(X, F));
-    PetscCall(LookAt(X, F, base_, XL, XU, point));
-    *good    = strict_ = true;
+    PetscCall(Evaluate(X, F, base_, XL, XU, point));
+    *good = must_reduce_ = true;
     *current = false;
     best_.above   = 0;
   }
@@ -259,7 +259,7 @@ PetscErrorCode Newton::JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &h
   PetscCall(VecSet(base_, 0));
   PetscCall(ProjectToBounds(plan.exec, XL, XU, base_));
   PetscCall(Load(X, F, XL, XU, false, &changed));
-  PetscCall(Take(X, base_, &zero));
+  PetscCall(SetCorrection(X, base_, &zero));
   *fmg = !(here.natural < good * good * zero.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -178,12 +178,12 @@ bool TreeProblem::restart()
   return !(sum(0, Size{start_.data()}) == 0);
 }
 
-void TreeProblem::take(const double *X0, const double *Y)
+void TreeProblem::set_correction(const double *X0, const double *Y)
 {
   for_each(exec_, level(0).unknowns(), Take{tree_.order().data(), X0, Y, level(0).bs, grids_[0].x.data()});
 }
 
-void TreeProblem::keep()
+void TreeProblem::keep_correction()
 {
   std::swap(grids_[0].x, kept_);
 }
@@ -201,7 +201,7 @@ Measure TreeProblem::measure()
   return m;
 }
 
-Point TreeProblem::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
+Point TreeProblem::evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
   const Point p = join_each<Point>(exec_, level(0).unknowns(),
                                    Look{tree_.order().data(), F, X, X0 ? X0 : X, XL, XU, grids_[0].r.data(),

@@ -103,7 +103,7 @@ struct Measure {
   }
 };
 
-// What look() finds.
+// What evaluate() finds.
 struct Point {
   Measure measure;             // of the correction zero
   // sum of squares of F + r, r the residual before: how far F is from what the model foretold
@@ -143,10 +143,10 @@ HD inline double step_to(double X0, double XL, double XU, double d, double t)
   return v;
 }
 
-// Sums of a line search.
-struct Search {
+// Sums by which the correction v and the last step p are combined, and the length of a step along v is found.
+struct CombinationSums {
   double vv = 0, vp = 0, pp = 0, rv = 0, rp = 0; // v . A v, v . A p, p . A p, r . v, r . p
-  HD void join(const Search &o)
+  HD void join(const CombinationSums &o)
   {
     vv += o.vv;
     vp += o.vp;
@@ -217,7 +217,8 @@ struct Plan {
   double             zero_tolerance = 1e-8;
   std::vector<Level> levels;
   Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
-  Buffer<Search>     search; // two to be joined, of the combination and of the line search
+  // two to be joined, of the combination, and two of the line search that follows
+  Buffer<CombinationSums> sums;
   Buffer<Measure>    measure, active; // two to be joined; `active`: changes of the active set alone
   Buffer<Strength>   strength;
   bool               built = false;

@@ -85,7 +85,7 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
     constexpr int         S = decltype(stride)::value;
     const GapKernel<1, S> at_a{A, nx, ny};
     const GapKernel<2, S> at_b{A, nx, ny};
-    Findings *const notes = plan.found.notes();
+    Findings *const       notes = plan.findings.notes();
     if (!notes) return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
     forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, &notes->loose}),
                  part(g.grid.owned(2), GapWatched<2, S>{at_b, &notes->loose}));
@@ -105,7 +105,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
     single  = schur_view(g.layout, s.schur);
     inverse = place(g.layout, s.inverse.data());
   }
-  Findings *const notes = plan.found.notes();
+  Findings *const notes = plan.findings.notes();
   with_stride(A.C.sx, [&](auto stride) {
     constexpr int           S = decltype(stride)::value;
     const EdgeParts<S>      edges(A, g.grid, P, weights, true);
@@ -208,7 +208,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
     check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
-    if (!plan.found.notes()) find_loose_parts<T>(plan, l, loose); // else take_findings() does
+    if (!plan.findings.notes()) find_loose_parts<T>(plan, l, loose); // else take_findings() does
   }
   const SchurView<double> v = schur_view(g.layout, target);
   for (int q : {0, 3})
@@ -249,7 +249,7 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
   MultigridLevel<T> &s = hierarchy<T>(plan)[l];
   Keep<T>       keep(plan);
   // else galerkin() has looked
-  if (!plan.found.notes() || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
+  if (!plan.findings.notes() || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
   for (Lines direction : {lines_x, lines_y})
     if (uses(s.smoother, direction))
       lines_of(s, 0, direction).setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
@@ -374,14 +374,14 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
   if (!plan.choice.settled) {
     s.algebraic.clear();
     s.shares = strong_directions(plan.exec, A, g.grid);
-    if (s.of_schur && chooses(plan.params) && plan.choice.rough == Remedy::no && s.shares.leaps > tuning::many_leaps &&
+    if (s.of_schur && chooses(plan.params) && plan.choice.remedy == Remedy::no && s.shares.leaps > tuning::many_leaps &&
         !(plan.choice.expected[(int)Remedy::algebraic] > 0) && takes_algebraic(plan, g))
-      plan.choice.rough = Remedy::algebraic;
+      plan.choice.remedy = Remedy::algebraic;
     s.smoother = choose_smoother(plan, s.shares);
   }
   s.sweeps   = sweeps(plan, s.of_schur);
   s.sweeping = sweeping(plan, g, s);
-  if (s.of_schur && plan.choice.rough == Remedy::algebraic) return setup_algebraic<T>(plan, l, a, failure);
+  if (s.of_schur && plan.choice.remedy == Remedy::algebraic) return setup_algebraic<T>(plan, l, a, failure);
   if constexpr (std::is_same_v<T, double>)
     if (!s.of_schur) { // the memory of the last setup's weights
       for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
@@ -413,11 +413,12 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
   if (!on_the_way) interpolate_centres(plan.exec, A, g.grid, g.halo, P);
   // the remainder's factorisation will see
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve;
-  Findings *const   notes  = plan.found.notes();
+  Findings *const   notes  = plan.findings.notes();
   Watch             watch;
   if (notes)
     watch = {
-      {solved ? nullptr : &notes->bad, 2 * next.index + 1}, &notes->zero[l], plan.found.zeros != Zeros::none
+      {solved ? nullptr : &notes->bad, 2 * next.index + 1},
+      &notes->zero[l], plan.findings.zeros != Zeros::none
     };
   galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, singular<T>, coarse, notes ? &watch : nullptr,
            single, centres);

@@ -355,7 +355,7 @@ template <class T> void find_kinds(Level<T> &l, bool finest, Counts *result)
   });
 }
 
-template <class T> Kinds shares(const Level<T> &l, const Comm &comm, const Counts &c)
+template <class T> Kinds kinds_of(const Level<T> &l, const Comm &comm, const Counts &c)
 {
   double counts[14] = {c.loose, c.faint, (double)c.jumps}, first = c.first > 0 ? c.first : 1e300, all = 0;
   Kinds  k;
@@ -391,7 +391,7 @@ template <class T> void fold(Level<T> &l, int direction)
   template void  scale(Level<T> &, const uint8_t *); \
   template void  find_same_rows(Level<T> &); \
   template void  find_kinds(Level<T> &, bool, Counts *); \
-  template Kinds shares(const Level<T> &, const Comm &, const Counts &); \
+  template Kinds kinds_of(const Level<T> &, const Comm &, const Counts &); \
   template void  fold(Level<T> &, int);
 INSTANTIATE(double)
 INSTANTIATE(float)

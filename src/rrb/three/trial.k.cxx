@@ -18,7 +18,7 @@ constexpr double wanted      = 1e-6;                // of the residual
 constexpr double hopeless    = 1000;
 
 // Numbers between -1 and 1, the same on any number of processes; zero at nodes that are not smoothed.
-template <class T> struct Rough {
+template <class T> struct RandomValues {
   const T *inverse;
   T       *b;
   int      half;
@@ -74,7 +74,7 @@ template <class T> double Hierarchy<T>::try_cycle(double most)
   double        norms[trial_steps + 1], expected = 0;
   int           k = 0; // steps that are done
   bool          told = false;
-  box::for_nodes(exec_, l.layout, l.own, Rough<T>{l.inverse.data(), space.r.data(), l.layout.half});
+  box::for_nodes(exec_, l.layout, l.own, RandomValues<T>{l.inverse.data(), space.r.data(), l.layout.half});
   space.precondition(space.r, space.w);
   space.multiply(space.x, space.r);
   norms[0] = std::sqrt(space.dot(space.r, space.r));
