@@ -64,7 +64,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Fail(PC pc, PCFailedReason reason)
+PetscErrorCode tessera::FailRRB(PC pc, PCFailedReason reason)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
 
@@ -167,7 +167,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT
                             ",%" PetscInt_FMT ") is not a finite number",
                             report.row, report.column, report.x, report.y));
-    PetscCall(Fail(pc, PC_FACTOR_OTHER));
+    PetscCall(tessera::FailRRB(pc, PC_FACTOR_OTHER));
   } else if (report.kind == tessera::WrongRow::diagonal) {
     PetscCall(
       PetscSNPrintf(r->failure, sizeof(r->failure),
@@ -175,7 +175,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
                     ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s",
                     (double)report.value, report.x, report.y, report.row,
                     report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
-    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+    PetscCall(tessera::FailRRB(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   if (!r->matrix.speculative()) PetscCall(CheckReport(pc));
@@ -360,7 +360,7 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
                     "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d",
                     form, failure->level, failure->x, failure->y));
   }
-  PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+  PetscCall(tessera::FailRRB(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

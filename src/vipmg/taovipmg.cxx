@@ -133,7 +133,7 @@ PetscErrorCode Solve(Tao tao)
   PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU, xu));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);
-  PetscCall(v->newton.Solve((PetscObject)tao, problem, tao->solution, tao->gradient, tao->XL, xu));
+  PetscCall(v->newton.Solve(problem, {tao->solution, tao->gradient, tao->XL, xu}));
   if (tao->reason == TAO_CONTINUE_ITERATING) tao->reason = TAO_DIVERGED_MAXITS;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

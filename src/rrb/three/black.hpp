@@ -34,6 +34,7 @@ private:
   const double *diagonal(); // its inverse
   double        sum(double own) const; // over the processes
   void          launch_iteration();
+  template <class V> void make_orthogonal(V *v);
   Hierarchy<T>  &h_;
   Comm           comm_;
   Level<double>  double_; // operator and diagonal, where the hierarchy is in single precision
