@@ -112,8 +112,8 @@ template <class Kernel> void gather(const Plan &plan, const Level &l, const Kern
 {
   const Shape shape = shape_for(l);
   device::zero(sums + 1, sizeof(CombinationSums));
-  forall_tiles(plan.exec, {0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows,
-               kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
+  forall_tiles_of_device(plan.exec, Box{0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows,
+                         kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
 }
 
 template <bool Nine, bool Symmetric> void correct_with(Plan &plan, Level &l, const Correction &d)
