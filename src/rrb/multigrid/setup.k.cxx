@@ -128,7 +128,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
 
 // Kernels that make several things at once, where nothing has ghost nodes: S1 with the weights; and in the hierarchy's
 // single precision, too, P, unless it is corrected afterwards, and the operator of the next grid.
-bool joint(const Plan &plan, const Level &g) { return plan.strategy->joint && g.halo.empty(); }
+bool joint(const Plan &plan, const Level &g) { return device::built && plan.strategy->joint && g.halo.empty(); }
 template <class T> bool single_weights(const Plan &plan, const Level &g)
 {
   return std::is_same_v<T, float> && joint(plan, g) && !least_squares(plan);
@@ -400,9 +400,10 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
     }
     if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, levels[l + 1]);
   }
-  if (s.of_schur && joint(plan, g))
-    schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
-  else interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
+  const bool together = s.of_schur && joint(plan, g);
+  if constexpr (device::built)
+    if (together) schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
+  if (!together) interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
   if (least_squares(plan)) {
     const bool fit = s.correction.empty() || !plan.choice.settled;
     if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
