@@ -138,7 +138,7 @@ GridReport report(const Plan &plan, size_t l)
   return std::visit([&](const auto &m) { return m.report(l); }, plan.method);
 }
 
-int Plan::factor_levels() const { return 2 * levels.back().index + half; }
+int Plan::factor_levels() const { return 2 * levels.back().index + eliminate_last_red; }
 
 //--- what an application takes ----------------------------------------------------------------------------------------
 
