@@ -151,7 +151,7 @@ struct BadKernel { // 1 where a value is negative or no number
   HD double     operator()(int X, int Y) const { return !(c[X * sx + Y * sy] >= 0); }
 };
 
-struct LookKernel {
+struct CheckPositive {
   const double *c;
   ptrdiff_t     sx, sy;
   int           q;
@@ -176,7 +176,7 @@ void check_positive(Plan &plan, const Level &level, const View<double> &C, int m
   if (Findings *const notes = plan.findings.notes()) {
     auto of = [&](int q) {
       return part(mask & (1 << q) ? level.grid.owned(q) : Box(),
-                  LookKernel{
+                  CheckPositive{
                     C.q[q], C.sx, C.sy, q, {&notes->bad, factor_level}
       });
     };

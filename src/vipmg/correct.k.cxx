@@ -24,10 +24,7 @@ struct Correction {
   HD double     operator[](ptrdiff_t q) const
   {
     const double x = p.x[q];
-    double       y = x + (a * v[q] + b * p[q]);
-    y              = y < lo[q] ? lo[q] : y;
-    y              = y > up[q] ? up[q] : y;
-    return y - x;
+    return between(x + (a * v[q] + b * p[q]), lo[q], up[q]) - x;
   }
 };
 
@@ -100,10 +97,8 @@ template <bool Symmetric> struct Step {
     Correction      c = d;
     combination->combination(c.a, c.b);
     const double old = d.p.x[e], step = c[e];
-    double       z   = old + length->length(Symmetric) * step;
-    z              = z < d.lo[e] ? d.lo[e] : z;
-    x[e]           = z > d.up[e] ? d.up[e] : z;
-    y[e]           = old;
+    x[e] = between(old + length->length(Symmetric) * step, d.lo[e], d.up[e]);
+    y[e] = old;
   }
 };
 

@@ -100,9 +100,7 @@ template <class S, class Found> struct Project {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     const Factors  &f = factors.find();
-    double y          = x[e] + (f.a * d[e] + f.b * p[e]);
-    y                 = y < lo[e] ? lo[e] : y;
-    y                 = y > up[e] ? up[e] : y;
+    const double    y = between(x[e] + (f.a * d[e] + f.b * p[e]), lo[e], up[e]);
     d[e]              = s.inverted(e) != 0 ? y - x[e] : 0;
   }
 };
@@ -116,9 +114,7 @@ template <class Found> struct Step {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const Factors  &f = factors.find();
-    double y          = x[e] + f.length * d[e];
-    y                 = y < lo[e] ? lo[e] : y;
-    x[e]              = y > up[e] ? up[e] : y;
+    x[e]              = between(x[e] + f.length * d[e], lo[e], up[e]);
   }
 };
 
@@ -249,11 +245,13 @@ bool recombine(Plan &plan, Level &l, bool measured)
         });
       if (spans) span(plan, l);
       else add_up(plan, l);
-      const auto here      = [&] { return Factors::of(plan.sums.data(), energy); };
-      const auto in_memory = [&] { return FactorsInMemory{plan.sums.data(), energy}; };
-      if (spans) correct_with<energy>(plan, l, s, measured, Factors(), here);
-      else if (looks) correct_with<energy>(plan, l, s, measured, here(), here);
-      else correct_with<energy>(plan, l, s, measured, in_memory(), in_memory);
+      if constexpr (device::built)
+        if (!looks) {
+          const auto in_memory = [&] { return FactorsInMemory{plan.sums.data(), energy}; };
+          return correct_with<energy>(plan, l, s, measured, in_memory(), in_memory);
+        }
+      const auto here = [&] { return Factors::of(plan.sums.data(), energy); };
+      correct_with<energy>(plan, l, s, measured, spans ? Factors() : here(), here);
     };
     if (plan.symmetric) go(std::true_type());
     else go(std::false_type());

@@ -213,7 +213,7 @@ std::vector<Box3> boxes_of(const Plan &plan)
 
 // Do less than a quarter of the nodes have the stencil of the one before them in their half of a row? Not the
 // stretches tell: how long these can be depends on the processes and on the grid's size.
-void look_at_variation(Plan &plan)
+void find_variation(Plan &plan)
 {
   const Level &l = plan.levels[0];
   const int    lo = l.own.lo[0], hi = l.own.hi[0], even = half_begin(hi, 0) - half_begin(lo, 0),
@@ -242,11 +242,11 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
   for (size_t k = 0; k + 1 < limit; ++k) {
     if (plan.strategy->late_stretches) {
       Level &l = plan.levels[k];
-      find_same(plan, l, l.A);
+      find_stretches(plan, l, l.A);
       // Not while a cycle is recorded.
       if (l.cut.size() && l.n[0] >= long_row && !l.incoming.remote() && l.truncated.same.size() != l.A.same.size())
         l.truncated.same.resize(l.A.same.extent());
-      if (!k) look_at_variation(plan);
+      if (!k) find_variation(plan);
     }
     const Strength s = strength(plan, plan.levels[k]);
     choose_order(plan, plan.levels[k], s);
@@ -273,7 +273,7 @@ Finest<double> finest(Plan &plan)
   return {plan.exec, plan.dimension, &l, l.A.box, l.A.a.data(), l.free.data()};
 }
 
-void find_same(Plan &plan, const Level &l, Operator &op)
+void find_stretches(Plan &plan, const Level &l, Operator &op)
 {
   box::RowNumbers<double> row;
   const auto              add = [&](const double *a) { row.add(a, a + l.layout.half); };
@@ -284,7 +284,7 @@ void find_same(Plan &plan, const Level &l, Operator &op)
   box::find_same(plan.exec, l.layout, l.own, row, op.same, alike);
 }
 
-void same_but_cut(Plan &plan, Level &l)
+void shorten_stretches(Plan &plan, Level &l)
 {
   box::find_uncut(plan.exec, l.layout, l.own, l.A.same, l.cut.data(), l.truncated.same);
 }

@@ -61,9 +61,9 @@ PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
 
 } // namespace
 
-// v.X := a point between X and X + d, where d is the correction of the finest level; v.F: the function there, *here: its
-// measure. With a symmetric Jacobian F is a gradient, and F . d is the slope of the energy along d. A step is good if
-// it brings the slope to a fraction of the first one, or if it is the full step and the energy falls all along it.
+// v.X := a point between X and X + d, where d is the correction of the finest level; v.F: the function there, *here:
+// its measure. With a symmetric Jacobian F is a gradient, and F . d is the slope of the energy along d. A step is good
+// if it brings the slope to a fraction of the first one, or if it is the full step and the energy falls all along it.
 // Where F is monotone F . d grows along d without symmetry as well, and its zero is a good step that residuals, which
 // steep gradients make large, do not show; Watch() stops this where it leads nowhere. A whole step that has gone too
 // far is left for the point near that zero, if the residual is smaller there. Otherwise the natural residual must

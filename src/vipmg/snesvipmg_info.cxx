@@ -56,7 +56,7 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
 static SNESVIPMGChoice Choice(const Newton &newton, const vipmg::Params &params)
 {
   const vipmg::Plan  &plan = newton.plan;
-  const vipmg::Params p    = chosen(plan, params);
+  const vipmg::Params p    = resolve(plan, params);
   SNESVIPMGChoice     c    = SNESVIPMGChoice();
   c.variant   = (SNESVIPMGVariant)(int)p.variant; // the same order
   c.cycle     = (SNESVIPMGCycle)(int)p.cycle;     // the same order

@@ -98,11 +98,7 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
     if (!Prolong) return y;
     if (relax.inverse[relax.plane.source(i, j, e)] != 0 && (!Masked || relax.mask[e]))
       y += i & 1 ? from.template value<1>(floor_half(i), j, 0) : from.template value<0>(floor_half(i), j, 0);
-    if (Projected) {
-      y = y < relax.lo[e] ? relax.lo[e] : y;
-      y = y > relax.up[e] ? relax.up[e] : y;
-    }
-    return y;
+    return Projected ? between(y, relax.lo[e], relax.up[e]) : y;
   }
   template <class Block> HD void operator()(Block &block, Measure &m) const
   {

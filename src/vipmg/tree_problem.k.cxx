@@ -330,9 +330,9 @@ void TreeProblem::correct(int l)
     const double vv = product(l, g.v.data(), ProductAndDot{g.v.data(), q_.data()});
     t = !(vv > 0 && rv > 0) ? 0 : rv > 0.6 * vv ? 1 : rv / vv;
     if (t == 1 || !(vv > 0) || k == followed) break;
-    for_each(exec_, n, Try{g.v.data(), g.lo.data(), g.up.data(), g.x.data(), z_.data()});
+    for_each(exec_, n, AddBetweenBounds{g.v.data(), g.lo.data(), g.up.data(), g.x.data(), z_.data()});
     sweep(l);
-    for_each(exec_, n, TakeBack{z_.data(), g.x.data(), g.v.data()});
+    for_each(exec_, n, StepBack{z_.data(), g.x.data(), g.v.data()});
     rv = sum(l, DotProduct<double>{g.v.data(), g.r.data()});
   }
   for_each(exec_, n, Step{g.v.data(), g.lo.data(), g.up.data(), t, g.x.data()});

@@ -40,10 +40,10 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolati
 }
 
 // What setup has made, in the hierarchy: the same memory, or another precision.
-template <class T> struct Keep {
+template <class T> struct StoreInHierarchy {
   const Plan           &plan;
   ConvertAll<double, T> list;
-  explicit Keep(const Plan &p) : plan(p) { }
+  explicit StoreInHierarchy(const Plan &p) : plan(p) { }
   // inverse: where it is made on the way, in another precision
   void operator()(Buffer<double> &from, Buffer<T> &to, T *inverse = nullptr)
   {
@@ -200,7 +200,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Level        &g = plan.levels[l];
   MultigridLevel<T> &s = hierarchy<T>(plan)[l];
   Schur        &target = schur_made<T>(plan, l);
-  Keep<T>       keep(plan);
+  StoreInHierarchy<T>       keep(plan);
   const bool    at_once = joint(plan, g);
   if (at_once) eliminate_red(plan, g, a, &failure);
   else {
@@ -247,7 +247,7 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
 {
   Level        &g = plan.levels[l];
   MultigridLevel<T> &s = hierarchy<T>(plan)[l];
-  Keep<T>       keep(plan);
+  StoreInHierarchy<T>       keep(plan);
   // else galerkin() has looked
   if (!plan.findings.notes() || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
   for (Lines direction : {lines_x, lines_y})

@@ -96,8 +96,8 @@ struct Multiply {
   }
 };
 
-// x += alpha p, r -= alpha q, r'r: 48 B a black node. FOUND: kernels have found alpha, and zero is no step, though p and
-// q may not be finite.
+// x += alpha p, r -= alpha q, r'r: 48 B a black node. FOUND: kernels have found alpha, and zero is no step, though p
+// and q may not be finite.
 template <bool FOUND> struct Step {
   const double *p, *q;
   double       *x, *r;
@@ -145,20 +145,20 @@ template <class V> struct CombineBlack {
 };
 
 // The end of an iteration: what the host wants to know.
-struct Tell {
+struct RecordIteration {
   Scalars            *s;
   Reduced::Iteration *to;
   HD void             operator()(int) const
   {
-    to[s->told++ % Reduced::most_ahead] = {s->rz, s->pq, s->rr};
+    to[s->recorded++ % Reduced::most_ahead] = {s->rz, s->pq, s->rr};
     s->old = s->rz;
-    if (!(s->alpha() > 0) || sqrt(s->rr) <= s->enough) s->done = true; // no step: the host ends there
+    if (!(s->alpha() > 0) || sqrt(s->rr) <= s->tolerance) s->done = true; // no step: the host ends there
   }
 };
-struct SetEnough {
+struct SetTolerance {
   Scalars *s;
   double   norm;
-  HD void  operator()(int) const { s->enough = norm; }
+  HD void  operator()(int) const { s->tolerance = norm; }
 };
 
 // Black nodes of a vector in natural order, ones where there is none.
@@ -222,7 +222,7 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   copy(d.same.data(), l.exec.space, l.same.data(), l.exec.space, d.same.size());
 }
 
-template <class T> void BlackSystem<T>::begin(const double *b, double enough)
+template <class T> void BlackSystem<T>::begin(const double *b, double tolerance)
 {
   Level<T>            &l    = h_.first();
   const uint8_t *const free = h_.free_among_dirichlet();
@@ -230,7 +230,7 @@ template <class T> void BlackSystem<T>::begin(const double *b, double enough)
   nulls_ = 0;
   scalars_.fit(Extent{1, l.exec.space});
   scalars_.zero();
-  for_each(l.exec, 1, SetEnough{scalars_.data(), enough});
+  for_each(l.exec, 1, SetTolerance{scalars_.data(), tolerance});
   launched_ = seen_ = 0;
   x_.zero();
   p_.zero();
@@ -349,20 +349,20 @@ template <class T> void BlackSystem<T>::launch_iteration()
   l.halo.exchange(p_.data());
   eliminate_then(l, matrix(), diagonal(), p_.data(), [&](const Box3 &) { total(Multiply{matrix(), end}, &s->pq); });
   total(Step<true>{p_.data(), q_.data(), x_.data(), r_.data(), {0, s}, l.layout.half}, &s->rr);
-  for_each(l.exec, 1, Tell{s, (Iteration *)told_.data()});
+  for_each(l.exec, 1, RecordIteration{s, (Iteration *)results_.data()});
 }
 
 template <class T> Reduced::Iteration BlackSystem<T>::iterate(int ahead)
 {
   const Exec &exec = h_.first().exec;
   if (seen_ == launched_) {
-    (void)told_.reach(most_ahead * sizeof(Iteration));
+    (void)results_.reach(most_ahead * sizeof(Iteration));
     const uint64_t version = h_.prepare_cycle() << 16 | nulls_;
     for (const int end = launched_ + std::min(ahead, most_ahead); launched_ < end; ++launched_)
       graph_.run(exec.space, version, device::max_blocks, [&] { launch_iteration(); });
     device::synchronize(exec.space);
   }
-  const Iteration it = ((const Iteration *)told_.data())[seen_++ % most_ahead];
+  const Iteration it = ((const Iteration *)results_.data())[seen_++ % most_ahead];
   return device::failed() ? Iteration{NAN, NAN, NAN} : it;
 }
 
