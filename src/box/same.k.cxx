@@ -120,7 +120,7 @@ template <class T> void find_in_half_row(const RowNumbers<T> &rows, int p, ptrdi
 } // namespace
 
 template <class T>
-void find_same(const Exec &exec, const Layout3 &layout, const Box3 &own, const RowNumbers<T> &numbers,
+void find_stretches(const Exec &exec, const Layout3 &layout, const Box3 &own, const RowNumbers<T> &numbers,
                Buffer<int> &same, int *alike_before)
 {
   const Rows rows = all_rows(own);
@@ -165,7 +165,7 @@ void find_uncut(const Exec &exec, const Layout3 &layout, const Box3 &own, const 
 }
 
 #define INSTANTIATE(T) \
-  template void find_same(const Exec &, const Layout3 &, const Box3 &, const RowNumbers<T> &, Buffer<int> &, int *);
+  template void find_stretches(const Exec &, const Layout3 &, const Box3 &, const RowNumbers<T> &, Buffer<int> &, int *);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -281,7 +281,7 @@ void find_stretches(Plan &plan, const Level &l, Operator &op)
   add(op.inverse.data());
   int *const alike = plan.strategy->late_stretches ? plan.alike.data() : nullptr;
   if (alike) plan.alike.zero();
-  box::find_same(plan.exec, l.layout, l.own, row, op.same, alike);
+  box::find_stretches(plan.exec, l.layout, l.own, row, op.same, alike);
 }
 
 void shorten_stretches(Plan &plan, Level &l)

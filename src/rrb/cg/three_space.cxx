@@ -51,9 +51,9 @@ int ThreeSpace::Ahead() const
 PetscErrorCode ThreeSpace::Begin()
 {
   PetscFunctionBegin;
-  const double enough = Unwatched() && ksp_->normtype == KSP_NORM_UNPRECONDITIONED ? ksp_->ttol : 0;
+  const double tolerance = Unwatched() && ksp_->normtype == KSP_NORM_UNPRECONDITIONED ? ksp_->ttol : 0;
   begun_ = true;
-  PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b, enough); }));
+  PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b, tolerance); }));
   // The null space of the Schur complement is A's on the black nodes.
   PetscCall(null_.ForVectors(ksp_->pc, [&](Vec from) {
     PetscFunctionBegin;

@@ -205,7 +205,7 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   comm_ = comm;
   for (Buffer<double> *v : {&r_, &x_, &p_, &q_})
     if (v->size() != n) v->resize(n);
-  if constexpr (std::is_same_v<T, double>) return find_same_rows(l);
+  if constexpr (std::is_same_v<T, double>) return find_stretches(l);
   Level<double> &d = double_;
   d.exec = l.exec, d.own = l.own, d.layout = l.layout, d.shared = l.shared, d.star = true;
   if (d.diagonal.size() != n) {
@@ -217,7 +217,7 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   compress(d, source, differences);
   std::swap(d.halo, l.halo);
   for_each(l.exec, (int)n.n, Invert{d.a.data(), source.free, d.diagonal.data()});
-  find_same_rows(d);
+  find_stretches(d);
   l.same.fit(d.same.extent()); // what is equal in double precision is equal in single
   copy(d.same.data(), l.exec.space, l.same.data(), l.exec.space, d.same.size());
 }

@@ -56,7 +56,7 @@ void report_differences(const Level<T> &l, const Comm &comm, const Buffer<Differ
 // alive, inverse, diagonal. free: nullptr where all nodes with a positive diagonal are.
 template <class T> void  scale(Level<T> &l, const uint8_t *free);
 // same: of the operator and, of a Schur complement, of `diagonal`.
-template <class T> void find_same_rows(Level<T> &l);
+template <class T> void find_stretches(Level<T> &l);
 // The nodes of this process by their kinds. Zero bytes are an empty one.
 struct Counts {
   int     fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0}, line[3] = {0, 0, 0}, jumps = 0; // as in Kinds

@@ -278,7 +278,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
     Buffer<uint8_t> &along = levels_[k].lines.along;
     if (!refresh) along.resize(Extent{trial_.lines ? levels_[k].layout.size() : 0, exec_.space});
     scale(levels_[k], k ? nullptr : free_.data());
-    if (k) find_same_rows(levels_[k]);
+    if (k) find_stretches(levels_[k]);
     find_kinds(levels_[k], k == 0, counts_.data() + 2 * k);
     if (!refresh && !read_kinds(k, failure)) return failure;
     if (refresh ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
@@ -323,7 +323,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   if (!params_.reduced || !finest.schur) black_.reset();
   else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
   if (black_) black_->setup(source, comm_);
-  else find_same_rows(finest);
+  else find_stretches(finest);
   ++values_;
   return failure;
 }
