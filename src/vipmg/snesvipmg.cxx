@@ -125,11 +125,7 @@ struct SNESProblem : vipmg::Problem {
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
     PetscFunctionBegin;
-    if (((SNES_VIPMG *)snes->data)->options.monitor)
-      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)snes),
-                            "    %3" PetscInt_FMT
-                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
-                            cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+    if (((SNES_VIPMG *)snes->data)->options.monitor) PetscCall(vipmg::PrintCycle((PetscObject)snes, cycle, n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 

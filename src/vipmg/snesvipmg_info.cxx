@@ -165,6 +165,16 @@ PetscErrorCode vipmg::ViewNewton(const Newton &newton, PetscObject solver, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode vipmg::PrintCycle(PetscObject solver, PetscInt cycle, const Norms &n)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscPrintf(PetscObjectComm(solver),
+                        "    %3" PetscInt_FMT
+                        " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
+                        cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static Newton &NewtonOf(SNES snes)
 {
   return ((SNES_VIPMG *)snes->data)->newton;

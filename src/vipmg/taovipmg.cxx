@@ -85,11 +85,7 @@ struct TaoProblem : vipmg::Problem {
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
     PetscFunctionBegin;
-    if (((TAO_VIPMG *)tao->data)->options.monitor)
-      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)tao),
-                            "    %3" PetscInt_FMT
-                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
-                            cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+    if (((TAO_VIPMG *)tao->data)->options.monitor) PetscCall(vipmg::PrintCycle((PetscObject)tao, cycle, n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
