@@ -90,12 +90,12 @@ struct FactorsInMemory {
 };
 
 // d := the correction a d + b p, projected
-template <class S, class Found> struct Project {
+template <class S, class Source> struct Project {
   S             s;
   const double *p, *x, *lo, *up;
-  Found         factors;
+  Source         factors;
   double       *d;
-  auto at_same(ptrdiff_t e) const { return Project<decltype(s.at(e)), Found>{s.at(e), p, x, lo, up, factors, d}; }
+  auto at_same(ptrdiff_t e) const { return Project<decltype(s.at(e)), Source>{s.at(e), p, x, lo, up, factors, d}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
@@ -105,9 +105,9 @@ template <class S, class Found> struct Project {
   }
 };
 
-template <class Found> struct Step {
+template <class Source> struct Step {
   const double *d, *lo, *up;
-  Found         factors;
+  Source         factors;
   double       *x;
   int           half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
@@ -188,8 +188,8 @@ template <class S, bool Symmetric, bool Both> FindStep<S, Symmetric, Both> step_
 }
 
 // v := the correction, projected; its length; x. s: the stencil.
-template <bool Symmetric, class S, class Found, class Length>
-void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const Length &length)
+template <bool Symmetric, class S, class Source, class Length>
+void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Source &combination, const Length &length)
 {
   const Exec &exec = plan.exec;
   begin_join(plan.sums);
@@ -197,14 +197,14 @@ void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &
     l,
     [&](const Box3 &part) {
       for_nodes(exec, l.layout, part,
-                Project<S, Found>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()});
+                Project<S, Source>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()});
     },
     [&] { l.halo.exchange(l.v.data()); },
     [&](const Box3 &part) {
       join_nodes(plan.exec, l.layout, part, step_sums<S, Symmetric, false>(l, s), plan.sums.data(), true);
     });
   add_up(plan, l);
-  const Step<Found> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
+  const Step<Source> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
   if (!measured) {
     for_nodes(exec, l.layout, l.own, step);
     return l.halo.exchange(l.x.data());
