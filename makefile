@@ -285,7 +285,7 @@ bench: deps
 petsc-cuda:
 	@CUDA_ARCH='$(or $(CUDA_ARCH),90)' $(TOP)/tools/petsc-cuda
 syntax:
-	@for f in $(SRC); do echo "  $$f"; $(COMPILE) -fsyntax-only $(TOP)/$$f || exit 1; done
+	@for f in $(SRC) bench/densegs.cxx bench/vipmg_cycles.cxx; do echo "  $$f"; $(COMPILE) -fsyntax-only $(TOP)/$$f || exit 1; done
 format:
 	@cd $(TOP) && clang-format -i $$(git ls-files 'src/*.[ch]xx' 'src/*.hpp' 'src/*.h' 'include/*.h')
 

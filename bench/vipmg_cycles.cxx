@@ -81,7 +81,8 @@ int main(int argc, char **argv)
         there_[k].resize(Extent{nodes, plan.exec.space});
         copy(field[k], there_[k]);
       }
-      set_operator(plan, a.data(), free.data());
+      copy(a.data(), Space::host, l.A.a.data(), l.A.a.space(), a.size());
+      copy(free.data(), Space::host, l.free.data(), l.free.space(), free.size());
       problem.load(there_[0].data(), there_[1].data(), there_[2].data(), there_[3].data());
       if (there) device::synchronize();
     }

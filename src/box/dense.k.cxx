@@ -310,10 +310,12 @@ template <class T> void Inverse<T>::setup(const double *band, int w, double sing
     const size_t field = (size_t)n * n, wanted = field + BandFactors<W>::size(n);
     if (work_.size() < wanted) work_.resize({wanted, Space::cuda});
     const BandFactors<W> l(work_.data() + field, n);
-    forall_blocks(exec, 1, 256, FactorBand<W>::bytes(), FactorBand<W>{band, l, n, failed, singular});
     using Columns = InverseColumns<W>;
-    forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(),
-                  Columns{l.column, work_.data(), n});
+    if constexpr (device::built) {
+      forall_blocks(exec, 1, 256, FactorBand<W>::bytes(), FactorBand<W>{band, l, n, failed, singular});
+      forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(),
+                    Columns{l.column, work_.data(), n});
+    }
     forall(exec, {0, n, 0, n}, SquareColumns<T>{work_.data(), l.inverse, a_.data(), n, width_});
   };
   constexpr int narrow = inverse_width(0), wide = inverse_width(narrow + 1);

@@ -374,8 +374,9 @@ struct GalerkinProduct {
   template <int Q, int S> void quarter(const Around<S> &fine, bool lump) const
   {
     const StoreGalerkin<Q, S> kernel{fine, coarse, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, singular, lump};
-    if (on_device) forall(exec, grid.owned(Q), StoreWatched<Q, S>{kernel, watch});
-    else forall(exec, grid.owned(Q), kernel);
+    if constexpr (device::built)
+      if (on_device) return forall(exec, grid.owned(Q), StoreWatched<Q, S>{kernel, watch});
+    forall(exec, grid.owned(Q), kernel);
   }
   // Each node stores its own row.
   template <int S> void by_rows() const
@@ -421,9 +422,11 @@ struct GalerkinProduct {
     const Clear<0, S> o{coarse, single};
     const Clear<1, S> a{coarse, single};
     const Clear<2, S> b{coarse, single};
-    if (watch.zero)
-      return forall_parts(exec, part(grid.owned(0), if_raised(watch.zero, o)),
-                          part(grid.owned(1), if_raised(watch.zero, a)), part(grid.owned(2), if_raised(watch.zero, b)));
+    if constexpr (device::built)
+      if (watch.zero)
+        return forall_parts(exec, part(grid.owned(0), if_raised(watch.zero, o)),
+                            part(grid.owned(1), if_raised(watch.zero, a)),
+                            part(grid.owned(2), if_raised(watch.zero, b)));
     forall(exec, grid.owned(0), o);
     forall(exec, grid.owned(1), a);
     forall(exec, grid.owned(2), b);
@@ -446,9 +449,10 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   product.coarse = coarse.view();
   with_stride(A.C.sx, [&](auto stride) {
     constexpr int S = decltype(stride)::value;
-    if (!device::built || !product.on_device || !halo.empty() || cut_x || cut_y) product.by_rows<S>();
-    else if (A.nine) product.by_couplings<S, 1>(single, made);
-    else product.by_couplings<S, 0>(single, made);
+    if constexpr (device::built)
+      if (product.on_device && halo.empty() && !cut_x && !cut_y)
+        return A.nine ? product.by_couplings<S, 1>(single, made) : product.by_couplings<S, 0>(single, made);
+    product.by_rows<S>();
   });
   if (!product.on_device || grid.processes() > 1) {
     if (!(product.sum(product.zeros()) > 0)) return;

@@ -1,6 +1,7 @@
 // A level's grid of one to three dimensions: its nodes, whose they are, and their messages.
 #pragma once
 #include "box/halo3.hpp"
+#include <vector>
 
 namespace tessera::box {
 
@@ -24,5 +25,17 @@ struct Grid3 {
 Layout3 layout_for(const Box3 &own, int dimension);
 // Ghosts that the process which has the nodes `own` wants: those that the grid has.
 Box3    wanted(const Grid3 &grid, const Box3 &own, int dimension);
+
+// The finest grid: boxes[r] are the nodes of process r.
+void begin_grid(Grid3 &grid, const Comm &comm, int dimension, const int n[3], const bool periodic[3],
+                const std::vector<Box3> &boxes, Space space);
+// Divides the nodes of the grid below `fine`, whose n and periodic are set, among the processes. boxes: the nodes that
+// each process finds from the finer grid, afterwards those that it has; a single box where every process has the grid,
+// as it has at most `redundant` nodes or some process would have none.
+void distribute(Grid3 &coarse, const Grid3 &fine, const Comm &comm, int dimension, double redundant,
+                std::vector<Box3> &boxes, Space space);
+// How many processes have nodes of a line along direction d, and which of them has the box `own`. The boxes are those
+// of a grid of processes.
+void find_place(const std::vector<Box3> &boxes, const Box3 &own, int d, int &processes, int &place);
 
 } // namespace tessera::box

@@ -26,10 +26,11 @@ public:
   size_t direct_bytes() const { return remote() ? DirectMessages::bytes(from()) : 0; } // of this process's memory
   size_t bytes() const
   {
-    return send_at_.bytes() + recv_at_.bytes() + own_from_.bytes() + own_to_.bytes() + send_.bytes() + recv_.bytes();
+    return send_at_.bytes() + recv_at_.bytes() + image_from_.bytes() + image_to_.bytes() + send_.bytes() +
+           recv_.bytes();
   }
   bool remote() const { return !peers_.empty(); }
-  bool empty() const { return peers_.empty() && !own_from_.size(); }
+  bool empty() const { return peers_.empty() && !image_from_.size(); }
 
 private:
   struct Peer {
@@ -40,12 +41,12 @@ private:
   Exec                     exec_;
   std::vector<Peer>        peers_;
   std::vector<MPI_Request> requests_;
-  Buffer<ptrdiff_t>        send_at_, recv_at_, own_from_, own_to_;
+  Buffer<ptrdiff_t>        send_at_, recv_at_, image_from_, image_to_;
   size_t                   out_ = 0, in_ = 0, room_ = 0;
   Buffer<double>           send_, recv_; // where the fields are
   Staging                  send_host_, recv_host_;
-  template <class T> void move(T *const *fields, int n);
-  template <class T> void move_directly(T *field);
+  template <class T> void exchange_fields(T *const *fields, int n);
+  template <class T> void exchange_directly(T *field);
   void                    reserve(int n);
   std::vector<DirectMessages::From> from() const;
   DirectMessages          direct_;

@@ -60,7 +60,7 @@ template <class T> struct Receive {
   int                   peer;
   HD void               operator()(int i) const { field[at[i]] = slots.incoming<T>(peer)[i]; }
 };
-template <class T> struct Own {
+template <class T> struct CopyImages {
   T               *field;
   const ptrdiff_t *from, *to;
   HD void          operator()(int i, int) const { field[to[i]] = field[from[i]]; }
@@ -104,8 +104,8 @@ void Halo3::setup(const Comm &comm, const std::vector<Box3> &have, const std::ve
   room_ = 0;
   send_at_  = copy_to(space, send);
   recv_at_  = copy_to(space, recv);
-  own_from_ = copy_to(space, from);
-  own_to_   = copy_to(space, to);
+  image_from_ = copy_to(space, from);
+  image_to_   = copy_to(space, to);
   requests_.resize(2 * peers_.size());
   reserve(1);
 }
@@ -132,7 +132,7 @@ void Halo3::join(const std::shared_ptr<Peers> &peers)
   if (remote()) direct_.join(peers, comm_, from());
 }
 
-template <class T> void Halo3::move_directly(T *field)
+template <class T> void Halo3::exchange_directly(T *field)
 {
   size_t at = 0;
   for (size_t k = 0; k < peers_.size(); at += peers_[k++].send)
@@ -143,13 +143,13 @@ template <class T> void Halo3::move_directly(T *field)
     for_each_on_device(exec_, (int)peers_[k].recv, Receive<T>{field, recv_at_.data() + at, direct_.slots(), (int)k});
 }
 
-template <class T> void Halo3::move(T *const *fields, int n)
+template <class T> void Halo3::exchange_fields(T *const *fields, int n)
 {
   for (int f = 0; f < n; ++f)
-    forall(exec_, {0, (int)own_from_.size(), 0, 1}, Own<T>{fields[f], own_from_.data(), own_to_.data()});
+    forall(exec_, {0, (int)image_from_.size(), 0, 1}, CopyImages<T>{fields[f], image_from_.data(), image_to_.data()});
   if (peers_.empty()) return;
   if (direct_) {
-    for (int f = 0; f < n; ++f) move_directly(fields[f]);
+    for (int f = 0; f < n; ++f) exchange_directly(fields[f]);
     return;
   }
   reserve(n);
@@ -184,8 +184,8 @@ template <class T> void Halo3::move(T *const *fields, int n)
   }
 }
 
-void Halo3::exchange(double *const *fields, int n) { move(fields, n); }
-void Halo3::exchange(float *const *fields, int n) { move(fields, n); }
-void Halo3::exchange(uint8_t *flags) { move(&flags, 1); }
+void Halo3::exchange(double *const *fields, int n) { exchange_fields(fields, n); }
+void Halo3::exchange(float *const *fields, int n) { exchange_fields(fields, n); }
+void Halo3::exchange(uint8_t *flags) { exchange_fields(&flags, 1); }
 
 } // namespace tessera::box

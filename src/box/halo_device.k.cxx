@@ -77,6 +77,12 @@ void Halo::reserve(size_t values)
 
 namespace {
 
+// A build for the host has no such kernels.
+template <class Kernel> void forall_values(const Box &values, const Kernel &kernel)
+{
+  if constexpr (device::built) forall({Space::cuda}, values, kernel);
+}
+
 // f(the value number i of a segment j, in a box of nodes of quarter j & 3), if it has so many and the mask has the
 // quarter; own_image(the value, its image in the own process) where that is its ghost.
 template <class T, class Image, class F>
@@ -140,12 +146,11 @@ template <class T> struct Transfer {
 
 template <class T> void Halo::exchange_directly(const View<T> &v, int mask)
 {
-  const Exec exec{Space::cuda};
-  forall(exec, {0, longest_, 0, 4 * (int)own_longest_.size()},
-         Direct<T, true>{v, own_device_.data(), starts_device_.data(), direct_->slots(), mask});
+  forall_values({0, longest_, 0, 4 * (int)own_longest_.size()},
+                Direct<T, true>{v, own_device_.data(), starts_device_.data(), direct_->slots(), mask});
   direct_->meet();
-  forall(exec, {0, longest_, 0, (int)ghost_device_.size()},
-         Direct<T, false>{v, ghost_device_.data(), starts_device_.data(), direct_->slots(), mask});
+  forall_values({0, longest_, 0, (int)ghost_device_.size()},
+                Direct<T, false>{v, ghost_device_.data(), starts_device_.data(), direct_->slots(), mask});
 }
 
 // The same on the device: a kernel packs each field, another one unpacks it. Several ghost nodes may be images of one
@@ -153,9 +158,8 @@ template <class T> void Halo::exchange_directly(const View<T> &v, int mask)
 template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count, bool reverse)
 {
   if (direct_ && count == 1 && !reverse) return exchange_directly(fields->v, fields->mask);
-  const Exec exec{Space::cuda};
-  const int  own = (int)own_longest_.size(), selves = (int)self_.size(), ghosts = (int)ghost_device_.size() / 4;
-  using Kernel   = Transfer<T>;
+  const int own = (int)own_longest_.size(), selves = (int)self_.size(), ghosts = (int)ghost_device_.size() / 4;
+  using Kernel  = Transfer<T>;
   size_t out = 0, in = 0;
   for (int f = 0; f < count; ++f)
     for (Peer &p : peers_) {
@@ -168,10 +172,10 @@ template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count,
     const auto [v, mask] = fields[f];
     if (reverse) {
       for (int i = 0; i < selves; ++i)
-        forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
-               Kernel{v, own_device_.data(), recv, mask, Way::add});
-      forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_device_.data(), send, mask, Way::pack});
-    } else forall(exec, {0, longest_, 0, 4 * own}, Kernel{v, own_device_.data(), send, mask, Way::pack});
+        forall_values({0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
+                      Kernel{v, own_device_.data(), recv, mask, Way::add});
+      forall_values({0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_device_.data(), send, mask, Way::pack});
+    } else forall_values({0, longest_, 0, 4 * own}, Kernel{v, own_device_.data(), send, mask, Way::pack});
     for (Peer &p : peers_) send += count_values(mask, reverse ? p.recv : p.send);
   }
   if (peers_.empty()) return;
@@ -198,11 +202,11 @@ template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count,
   if (!direct && in) device::copy_from_host(recv, recv_pinned_.data(), in * sizeof(T));
   for (int f = 0; f < count; ++f) {
     const auto [v, mask] = fields[f];
-    if (!reverse) forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_device_.data(), recv, mask, Way::put});
+    if (!reverse) forall_values({0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_device_.data(), recv, mask, Way::put});
     else
       for (int i = selves; i < own; ++i)
-        forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
-               Kernel{v, own_device_.data(), recv, mask, Way::add});
+        forall_values({0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
+                      Kernel{v, own_device_.data(), recv, mask, Way::add});
     for (Peer &p : peers_) recv += count_values(mask, reverse ? p.send : p.recv);
   }
 }
@@ -248,8 +252,8 @@ double *Gather::exchange_directly()
 {
   direct_->post_to_all(local_.data(), counts_[(size_t)rank_]);
   direct_->meet();
-  forall({Space::cuda}, {0, *std::max_element(counts_.begin(), counts_.end()), 0, (int)counts_.size()},
-         Collect{direct_->slots(), rank_, begins_.data(), local_.data(), global_.data()});
+  forall_values({0, *std::max_element(counts_.begin(), counts_.end()), 0, (int)counts_.size()},
+                Collect{direct_->slots(), rank_, begins_.data(), local_.data(), global_.data()});
   return global_.data();
 }
 

@@ -51,7 +51,7 @@ void launch_lines(int line0, int line1, int lanes, int threads, size_t shared, c
   std::vector<double> scratch((shared + 7) / 8);
   for (int line = line0; line < line1; line += lanes) {
     HostBlock block{{line, std::min(line + lanes, line1), 0, 1}, scratch.data()};
-    kernel(block);
+    if constexpr (device::built) kernel(block);
   }
 #endif
 }

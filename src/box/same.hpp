@@ -15,8 +15,8 @@ template <class T> struct RowNumbers {
 // Fills `same`: of each half row of the nodes `own` the longest of the stretches about three places. Where numbers
 // vary it ends at once. alike_before, where a device finds them: how many nodes have the row of the one before.
 template <class T>
-void find_same(const Exec &exec, const Layout3 &layout, const Box3 &own, const RowNumbers<T> &rows, Buffer<int> &same,
-               int *alike_before = nullptr);
+void find_stretches(const Exec &exec, const Layout3 &layout, const Box3 &own, const RowNumbers<T> &rows,
+                    Buffer<int> &same, int *alike_before = nullptr);
 // The stretches `out` from those of `same`: the longest parts of them without nodes that are cut, on a device of those
 // about three places.
 void find_uncut(const Exec &exec, const Layout3 &layout, const Box3 &own, const Buffer<int> &same, const uint8_t *cut,

@@ -120,8 +120,8 @@ template <class T> void find_in_half_row(const RowNumbers<T> &rows, int p, ptrdi
 } // namespace
 
 template <class T>
-void find_same(const Exec &exec, const Layout3 &layout, const Box3 &own, const RowNumbers<T> &numbers,
-               Buffer<int> &same, int *alike_before)
+void find_stretches(const Exec &exec, const Layout3 &layout, const Box3 &own, const RowNumbers<T> &numbers,
+                    Buffer<int> &same, int *alike_before)
 {
   const Rows rows = all_rows(own);
   same.fit(Extent{(size_t)4 * layout.mj * layout.mk, exec.space}); // graphs that are recorded hold its address
@@ -165,7 +165,8 @@ void find_uncut(const Exec &exec, const Layout3 &layout, const Box3 &own, const 
 }
 
 #define INSTANTIATE(T) \
-  template void find_same(const Exec &, const Layout3 &, const Box3 &, const RowNumbers<T> &, Buffer<int> &, int *);
+  template void find_stretches(const Exec &, const Layout3 &, const Box3 &, const RowNumbers<T> &, Buffer<int> &, \
+                               int *);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

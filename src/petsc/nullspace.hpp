@@ -23,6 +23,20 @@ public:
   PetscErrorCode Clean(PC pc, Vec r, Vec *clean);
   PetscErrorCode Clean(PC pc, Mat R, Mat *clean);
   PetscErrorCode Get(PC pc, MatNullSpace *space); // nullptr: there is none. Collective.
+  // f(v) for each of its vectors; nullptr: constants. Collective.
+  template <class F> PetscErrorCode ForVectors(PC pc, const F &f)
+  {
+    MatNullSpace space;
+    PetscBool    constant = PETSC_FALSE;
+    PetscInt     n        = 0;
+    const Vec   *vectors;
+
+    PetscFunctionBegin;
+    PetscCall(Get(pc, &space));
+    if (space) PetscCall(MatNullSpaceGetVecs(space, &constant, &n, &vectors));
+    for (PetscInt i = constant ? -1 : 0; i < n; ++i) PetscCall(f(i < 0 ? (Vec) nullptr : vectors[i]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   // Takes from z what it has of the null space, if the program has attached it to the matrix. Collective.
   PetscErrorCode RemoveAttached(PC pc, Vec z);
   PetscErrorCode Remove(Vec z) const;

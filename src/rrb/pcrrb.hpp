@@ -73,6 +73,7 @@ PetscErrorCode       KSPCreate_RRB(KSP);
 PetscErrorCode       CiteRRB();
 PetscErrorCode       SetUpRRB(PC); // pcrrb_setup.cxx
 PetscErrorCode       PlaceRRB(PC, Space *); // where to run
+PetscErrorCode       FailRRB(PC, PCFailedReason); // the setup has failed, as `failure` says
 PetscErrorCode       RecordMatrix(PC);      // whose values the setup has read
 PetscErrorCode       HasRecordedMatrix(PC, bool *); // are these its values still?
 // b_I - A_ID z_D in the plan's right-hand side, at the rows beside Dirichlet rows.

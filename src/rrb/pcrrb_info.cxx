@@ -5,18 +5,18 @@
 using tessera::PC_RRB;
 namespace rrb = tessera::rrb;
 
-static const char *const Roughs[] = {"none",
-                                     "more sweeps on the finest grid",
-                                     "lines both ways, least squares, AMLI",
-                                     "least squares, AMLI",
-                                     "more sweeps on the finest grid, least squares, AMLI",
-                                     "AMLI",
-                                     "algebraic levels"};
-static_assert(sizeof(Roughs) / sizeof(Roughs[0]) == (size_t)rrb::Remedy::count, "a name for each");
+static const char *const RemedyNames[] = {"none",
+                                          "more sweeps on the finest grid",
+                                          "lines both ways, least squares, AMLI",
+                                          "least squares, AMLI",
+                                          "more sweeps on the finest grid, least squares, AMLI",
+                                          "AMLI",
+                                          "algebraic levels"};
+static_assert(sizeof(RemedyNames) / sizeof(RemedyNames[0]) == (size_t)rrb::Remedy::count, "a name for each");
 
-const char *tessera::NameOf(rrb::Remedy rough)
+const char *tessera::NameOf(rrb::Remedy remedy)
 {
-  return Roughs[(int)rough];
+  return RemedyNames[(int)remedy];
 }
 
 PetscErrorCode tessera::CheckSetUpRRB(PC pc)
@@ -172,7 +172,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
     choice->asymmetry     = r->report.asymmetry;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  const bool galerkin = r->options.coarsening == PC_RRB_COARSENING_GALERKIN, fitted = fits_weights(p.choice.rough);
+  const bool galerkin = r->options.coarsening == PC_RRB_COARSENING_GALERKIN, fitted = fits_weights(p.choice.remedy);
   *choice               = PCRRBChoice();
   choice->coarsening    = r->options.coarsening;
   choice->interpolation = r->options.interpolation != PC_RRB_INTERPOLATION_AUTO ? r->options.interpolation
@@ -183,7 +183,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
   for (const rrb::Level &l : p.levels)
     if (!l.layout.natural) choice->quarters = l.index + 1;
   if (rrb::algebraic_levels(p)) choice->algebraic = Grids(p) - 1;
-  choice->measures = tessera::NameOf(p.choice.rough);
+  choice->measures = tessera::NameOf(p.choice.remedy);
   if (galerkin) {
     choice->usual    = p.choice.expects(rrb::Remedy::no);
     choice->expected = p.choice.expects();

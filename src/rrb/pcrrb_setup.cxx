@@ -64,7 +64,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Fail(PC pc, PCFailedReason reason)
+PetscErrorCode tessera::FailRRB(PC pc, PCFailedReason reason)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
 
@@ -167,7 +167,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT
                             ",%" PetscInt_FMT ") is not a finite number",
                             report.row, report.column, report.x, report.y));
-    PetscCall(Fail(pc, PC_FACTOR_OTHER));
+    PetscCall(tessera::FailRRB(pc, PC_FACTOR_OTHER));
   } else if (report.kind == tessera::WrongRow::diagonal) {
     PetscCall(
       PetscSNPrintf(r->failure, sizeof(r->failure),
@@ -175,7 +175,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
                     ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s",
                     (double)report.value, report.x, report.y, report.row,
                     report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
-    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+    PetscCall(tessera::FailRRB(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   if (!r->matrix.speculative()) PetscCall(CheckReport(pc));
@@ -212,16 +212,16 @@ static PetscErrorCode TryChoices(PC pc, bool retry)
 
   PetscFunctionBegin;
   while (retry) {
-    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.choice.rough)));
+    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.choice.remedy)));
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     if (failure.failed) { // back to what could be factorised
       PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
-      r->plan.choice.rough  = tessera::rrb::Remedy::no;
+      r->plan.choice.remedy  = tessera::rrb::Remedy::no;
       r->plan.choice.settled = true;
       PetscCall(ReadAndFactor(pc, r->raised, &failure));
     }
     TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
-    const int tried = (int)r->plan.choice.rough;
+    const int tried = (int)r->plan.choice.remedy;
     TesseraCallCXX(retry = tessera::rrb::try_choice(r->plan));
     if (r->plan.choice.expected[tried] > 0)
       PetscCall(PetscInfo(pc, "Trial: %.6g iterations expected with measures for rough coefficients: %s\n",
@@ -236,7 +236,7 @@ static PetscErrorCode ChooseAnother(PC pc)
   bool      retry;
 
   PetscFunctionBegin;
-  const int tried = (int)r->plan.choice.rough;
+  const int tried = (int)r->plan.choice.remedy;
   PetscCall(PetscInfo(pc, "%.6g iterations expected with measures for rough coefficients: %s, and %.6g needed\n",
                       r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried),
                       (double)r->solves.needed));
@@ -270,11 +270,11 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   *another = false;
   PetscCall(HasRecordedMatrix(pc, &same));
   if (!same || rrb::rival_iterations(r->plan) >= rrb::choice_never) PetscFunctionReturn(PETSC_SUCCESS);
-  const rrb::Remedy before = r->plan.choice.rough;
+  const rrb::Remedy before = r->plan.choice.remedy;
   r->solves.needed        = needed;
   r->solves.its           = 0;
   PetscCall(RunCollectively<ChooseAnother>(pc));
-  *another = r->plan.choice.rough != before;
+  *another = r->plan.choice.remedy != before;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -360,7 +360,7 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
                     "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d",
                     form, failure->level, failure->x, failure->y));
   }
-  PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+  PetscCall(tessera::FailRRB(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -369,7 +369,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
 {
   PC_RRB   *r     = (PC_RRB *)pc->data;
   bool      retry = false;
-  const int tried = (int)r->plan.choice.rough;
+  const int tried = (int)r->plan.choice.remedy;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));

@@ -51,16 +51,6 @@ PetscErrorCode LooksThree(PC pc, bool *three)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Fail(PC pc, PCFailedReason reason)
-{
-  PC_RRB *r = (PC_RRB *)pc->data;
-
-  PetscFunctionBegin;
-  r->failed = PETSC_TRUE;
-  PetscCall(FailSetUp(pc, "PC rrb", r->failure, reason));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode CheckOptions(PC pc)
 {
   const RRBOptions &o = ((const PC_RRB *)pc->data)->options;
@@ -182,7 +172,7 @@ static PetscErrorCode Complain(PC pc)
                             "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT
                             ",%" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number",
                             report.row, report.column, p[0], p[1], p[2]));
-    PetscCall(Fail(pc, PC_FACTOR_OTHER));
+    PetscCall(FailRRB(pc, PC_FACTOR_OTHER));
   } else if (report.kind == MatrixReport::diagonal) {
     PetscCall(PetscSNPrintf(
       r->failure, sizeof(r->failure),
@@ -191,7 +181,7 @@ static PetscErrorCode Complain(PC pc)
       ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s",
       (double)report.value, p[0], p[1], p[2], report.row,
       report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
-    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+    PetscCall(FailRRB(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -233,14 +223,14 @@ static PetscErrorCode ReportFailure(PC pc, const rrb::three::Failure &failure, b
                             "the operator of the last grid (%d) has an entry that is not a finite number: scale the "
                             "matrix, MatScale()",
                             failure.grid));
-    PetscCall(Fail(pc, PC_FACTOR_OTHER));
+    PetscCall(FailRRB(pc, PC_FACTOR_OTHER));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
                           "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d,%d "
                           "of the finest grid",
                           failure.grid, failure.node[0], failure.node[1], failure.node[2]));
-  PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+  PetscCall(FailRRB(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -20,7 +20,7 @@ static PetscErrorCode ViewGalerkin(const PC_RRB *r, const PCRRBChoice &c, PetscV
       viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s",
       (double)c.usual, c.measures));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (r->plan.choice.rough != tessera::rrb::Remedy::no && c.expected > 0)
+    if (r->plan.choice.remedy != tessera::rrb::Remedy::no && c.expected > 0)
       PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", (double)c.expected));
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
@@ -62,7 +62,7 @@ static PetscErrorCode ViewGrid(const PC_RRB *r, PetscInt k, const PCRRBGridInfo 
   else if (g.exact)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", exact%s\n", k,
-                                     g.nx, g.ny, r->plan.half ? " after one level" : ""));
+                                     g.nx, g.ny, r->plan.eliminate_last_red ? " after one level" : ""));
   else if (r->options.coarsening == PC_RRB_COARSENING_GALERKIN) {
     PetscCall(PetscViewerASCIIPrintf(
       viewer,

@@ -104,7 +104,7 @@ unsigned long long fingerprint(const Plan &plan)
       mix(bits);
     }
   }
-  mix((unsigned long long)plan.cycle), mix((unsigned long long)plan.choice.rough), mix(plan.joined);
+  mix((unsigned long long)plan.cycle), mix((unsigned long long)plan.choice.remedy), mix(plan.joined);
   return h;
 }
 
@@ -123,7 +123,7 @@ template <class T> const Algebraic *Multigrid<T>::algebraic() const
 
 const Algebraic *algebraic_levels(const Plan &plan)
 {
-  if (plan.choice.rough != Remedy::algebraic) return nullptr;
+  if (plan.choice.remedy != Remedy::algebraic) return nullptr;
   return std::visit([](const auto &m) { return m.algebraic(); }, plan.method);
 }
 
@@ -138,7 +138,7 @@ GridReport report(const Plan &plan, size_t l)
   return std::visit([&](const auto &m) { return m.report(l); }, plan.method);
 }
 
-int Plan::factor_levels() const { return 2 * levels.back().index + half; }
+int Plan::factor_levels() const { return 2 * levels.back().index + eliminate_last_red; }
 
 //--- what an application takes ----------------------------------------------------------------------------------------
 

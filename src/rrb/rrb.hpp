@@ -225,7 +225,7 @@ struct Findings {
 // Had a next grid zeros on its diagonal at an earlier setup on the device? Where it had none their couplings are not
 // cleared, a launch a grid; a setup that finds one is made again.
 enum class Zeros { unknown, none, some };
-struct Found {
+struct SetupFindings {
   Buffer<Findings> on_device;
   bool             any = false; // they are not zero
   Zeros            zeros = Zeros::unknown;
@@ -234,11 +234,11 @@ struct Found {
 
 // What a setup of the Galerkin form does where coefficients are rough; it stays for new values once it is settled.
 struct Choice {
-  Remedy  rough   = Remedy::no;
+  Remedy remedy  = Remedy::no;
   bool   settled = false;
   bool   usual_lines = false;   // the usual choice, when it was tried, had lines on the finest grid
   double expected[(int)Remedy::count] = {}; // iterations by the trial of each choice, 0: there was none
-  double expects() const { return expected[(int)rough]; }
+  double expects() const { return expected[(int)remedy]; }
   double expects(Remedy r) const { return expected[(int)r]; }
 };
 
@@ -346,13 +346,13 @@ struct Plan {
   const Strategy    *strategy = &strategy_of(Space::host);
   std::vector<Level> levels;
   std::variant<Lumped, Multigrid<double>, Multigrid<float>> method;
-  bool               half = false; // the last grid loses its red nodes before the exact factorisation
+  bool               eliminate_last_red = false; // the last grid loses its red nodes before the exact factorisation
   bool               have_schur = false;
   bool               nine       = false; // a 9-point operator
   Cycle              cycle = Cycle::v; // in use: never automatic
   Schur              schur;
   Choice             choice;
-  Found              found;
+  SetupFindings      findings;
   Remainder          remainder;
   double             nonzeros = 0; // stored coefficients of all grids / of the finest
 

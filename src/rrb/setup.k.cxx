@@ -122,7 +122,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   plan.strategy   = &strategy_of(exec.space);
   plan.params     = params;
   if (params.coarsening != Coarsening::galerkin)
-    plan.half = params.levels > 0 && params.levels < maximum_levels(grid) && params.levels % 2;
+    plan.eliminate_last_red = params.levels > 0 && params.levels < maximum_levels(grid) && params.levels % 2;
   else if (params.single) plan.method.emplace<Multigrid<float>>();
   else plan.method.emplace<Multigrid<double>>();
   const int steps = coarse_grids(plan, grid);
@@ -151,7 +151,7 @@ struct BadKernel { // 1 where a value is negative or no number
   HD double     operator()(int X, int Y) const { return !(c[X * sx + Y * sy] >= 0); }
 };
 
-struct LookKernel {
+struct CheckPositive {
   const double *c;
   ptrdiff_t     sx, sy;
   int           q;
@@ -173,10 +173,10 @@ void name_node(int grid, int factor_level, int q, int X, int Y, Failure &failure
 void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure)
 {
   if (failure.failed) return;
-  if (Findings *const notes = plan.found.notes()) {
+  if (Findings *const notes = plan.findings.notes()) {
     auto of = [&](int q) {
       return part(mask & (1 << q) ? level.grid.owned(q) : Box(),
-                  LookKernel{
+                  CheckPositive{
                     C.q[q], C.sx, C.sy, q, {&notes->bad, factor_level}
       });
     };
@@ -263,7 +263,7 @@ template <class M> static void factor_levels(Plan &plan, M &method, Stencil curr
     if (level.step == Step::coarsen) {
       Stencil next = operator_for(plan, l + 1);
       method.coarsen(plan, l, current, next, failure);
-      if (plan.choice.rough == Remedy::algebraic) { // no grid is below it
+      if (plan.choice.remedy == Remedy::algebraic) { // no grid is below it
         // else it failed
         if (const Algebraic *const algebraic = algebraic_levels(plan)) plan.nonzeros += algebraic->entries();
         return;
@@ -299,12 +299,13 @@ template <class M> static void take_findings(Plan &plan, M &method, Failure &fai
 {
   Findings found;
   method.finish(plan, failure.failed);
-  device::copy_to_host(&found, plan.found.notes(), sizeof found);
+  device::copy_to_host(&found, plan.findings.notes(), sizeof found);
   const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
-  plan.found.any   = found.bad || found.row || found.loose || zeros;
-  failure.retry    = zeros && plan.found.zeros == Zeros::none;
-  if (zeros) plan.found.zeros = Zeros::some;
-  else if (plan.found.zeros == Zeros::unknown && plan.levels[0].grid.processes() == 1) plan.found.zeros = Zeros::none;
+  plan.findings.any = found.bad || found.row || found.loose || zeros;
+  failure.retry     = zeros && plan.findings.zeros == Zeros::none;
+  if (zeros) plan.findings.zeros = Zeros::some;
+  else if (plan.findings.zeros == Zeros::unknown && plan.levels[0].grid.processes() == 1)
+    plan.findings.zeros = Zeros::none;
   if (found.bad) { // before the remainder
     int level, q, X, Y;
     FirstBad::decode(found.bad, level, q, X, Y);
@@ -321,8 +322,8 @@ Failure factor(Plan &plan, Stencil &a)
   plan.nonzeros   = 0;
   plan.nine       = a.nine;
   if (notes) {
-    if (plan.found.on_device.empty()) plan.found.on_device.resize(Extent{1, Space::cuda});
-    else if (plan.found.any) plan.found.on_device.zero();
+    if (plan.findings.on_device.empty()) plan.findings.on_device.resize(Extent{1, Space::cuda});
+    else if (plan.findings.any) plan.findings.on_device.zero();
   }
   std::visit(
     [&](auto &method) {

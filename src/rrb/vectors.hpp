@@ -226,8 +226,9 @@ template <class Space> void fused_k_cycle(Space &s, int steps)
 
 template <class Space> void k_cycle(Space &s, int steps)
 {
-  if (s.plan.strategy->fused_steps && s.g.grid.processes() == 1) fused_k_cycle(s, steps);
-  else multigrid::k_cycle(s, steps);
+  if constexpr (device::built)
+    if (s.plan.strategy->fused_steps && s.g.grid.processes() == 1) return fused_k_cycle(s, steps);
+  multigrid::k_cycle(s, steps);
 }
 
 using multigrid::amli_cycle;

@@ -24,10 +24,7 @@ struct Correction {
   HD double     operator[](ptrdiff_t q) const
   {
     const double x = p.x[q];
-    double       y = x + (a * v[q] + b * p[q]);
-    y              = y < lo[q] ? lo[q] : y;
-    y              = y > up[q] ? up[q] : y;
-    return y - x;
+    return between(x + (a * v[q] + b * p[q]), lo[q], up[q]) - x;
   }
 };
 
@@ -37,7 +34,7 @@ template <bool Nine, bool Symmetric> struct FindCombination {
   const double *v, *r;
   LastStep      p;
   size_t        bytes(const Box &own) const { return 2 * places(grown(own, 1)) * sizeof(double); }
-  template <class Block> HD void operator()(Block &block, Search &q) const
+  template <class Block> HD void operator()(Block &block, CombinationSums &q) const
   {
     const Box  own = block.tile, all = grown(own, 1);
     const Tile tv = tile_of(block.shared, all), tp = tile_of(block.shared + places(all), all);
@@ -66,10 +63,10 @@ template <bool Nine, bool Symmetric> struct FindCombination {
 template <bool Nine, bool Symmetric> struct FindLength {
   Plane<Nine>   plane;
   const double *r;
-  const Search *combination;
+  const CombinationSums         *combination;
   Correction    d;
   size_t        bytes(const Box &own) const { return places(grown(own, 1)) * sizeof(double); }
-  template <class Block> HD void operator()(Block &block, Search &q) const
+  template <class Block> HD void operator()(Block &block, CombinationSums &q) const
   {
     const Box  own = block.tile, all = grown(own, 1);
     const Tile td = tile_of(block.shared, all);
@@ -90,7 +87,7 @@ template <bool Nine, bool Symmetric> struct FindLength {
 
 // x + t d; y := x
 template <bool Symmetric> struct Step {
-  const Search *combination, *length;
+  const CombinationSums   *combination, *length;
   Correction    d;
   double       *x, *y;
   int           half;
@@ -100,26 +97,24 @@ template <bool Symmetric> struct Step {
     Correction      c = d;
     combination->combination(c.a, c.b);
     const double old = d.p.x[e], step = c[e];
-    double       z   = old + length->length(Symmetric) * step;
-    z              = z < d.lo[e] ? d.lo[e] : z;
-    x[e]           = z > d.up[e] ? d.up[e] : z;
-    y[e]           = old;
+    x[e] = between(old + length->length(Symmetric) * step, d.lo[e], d.up[e]);
+    y[e] = old;
   }
 };
 
 // *sums: what the kernel gathers on all tiles; the second of them is empty.
-template <class Kernel> void gather(const Plan &plan, const Level &l, const Kernel &kernel, Search *sums)
+template <class Kernel> void gather(const Plan &plan, const Level &l, const Kernel &kernel, CombinationSums *sums)
 {
   const Shape shape = shape_for(l);
-  device::zero(sums + 1, sizeof(Search));
-  forall_tiles(plan.exec, {0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows,
-               kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
+  device::zero(sums + 1, sizeof(CombinationSums));
+  forall_tiles_of_device(plan.exec, Box{0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows,
+                         kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
 }
 
 template <bool Nine, bool Symmetric> void correct_with(Plan &plan, Level &l, const Correction &d)
 {
   const auto p = plane<Nine>(l, l.A);
-  Search    *combination = plan.search.data(), *length = combination + 2;
+  CombinationSums *combination = plan.sums.data(), *length = combination + 2;
   gather(plan, l, FindCombination<Nine, Symmetric>{p, l.v.data(), l.r.data(), d.p}, combination);
   gather(plan, l, FindLength<Nine, Symmetric>{p, l.r.data(), combination, d}, length);
   for_nodes(plan.exec, l.layout, l.own, Step<Symmetric>{combination, length, d, l.x.data(), l.y.data(), l.layout.half});

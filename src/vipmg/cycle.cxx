@@ -93,7 +93,7 @@ uint64_t key(const Plan &plan)
 size_t scratch_of(const Level &l)
 {
   const size_t blocks = 4096 + (size_t)(l.own.hi[0] - l.own.lo[0]) / 32;
-  return blocks * std::max(sizeof(Measure), sizeof(Search)) / sizeof(double);
+  return blocks * std::max(sizeof(Measure), sizeof(CombinationSums)) / sizeof(double);
 }
 
 double visited(const Params &p, int below) // how often a cycle comes to a grid

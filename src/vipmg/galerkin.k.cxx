@@ -135,7 +135,7 @@ void invert(Plan &plan, Level &l, Operator &op)
 void make_inverse(Plan &plan, Level &l, Operator &op)
 {
   invert(plan, l, op);
-  if (!plan.strategy->late_stretches) find_same(plan, l, op);
+  if (!plan.strategy->late_stretches) find_stretches(plan, l, op);
 }
 
 void coarse_free(Plan &plan, int k)
@@ -299,7 +299,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     exchange_operator(plan, coarse, out);
     if (!plan.symmetric) stabilise(plan, coarse, out);
     else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
-    if (truncated) same_but_cut(plan, coarse);
+    if (truncated) shorten_stretches(plan, coarse);
     return;
   }
   // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
@@ -327,7 +327,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   if (!plan.symmetric) stabilise(plan, coarse, out);
   else if (rows && truncated && !coarse.incoming.remote()) {
     invert(plan, coarse, out);
-    same_but_cut(plan, coarse);
+    shorten_stretches(plan, coarse);
   } else make_inverse(plan, coarse, out);
 }
 

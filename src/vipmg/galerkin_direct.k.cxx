@@ -9,7 +9,7 @@ namespace tessera::vipmg {
 namespace {
 
 // The coarse operator of all nodes, for a truncated one; a: nullptr where rows that are to be kept are not known.
-struct Whole {
+struct Untruncated {
   const double  *a, *inverse;
   // of the fine grid: truncated rows that may be others; nodes that are not truncated, where it is the finest
   const uint8_t *cut, *free;
@@ -25,7 +25,7 @@ template <bool Box, bool Masked> struct CoarsenBoth {
   ptrdiff_t      out_plane;
   int            out_half;
   const double  *left[2], *right[2]; // by coarse node
-  Whole          whole;
+  Untruncated    whole;
   uint8_t       *cut;
 
   // May the coarse row be another one than that of the whole operator? Of the finest grid nodes at bounds and their
@@ -110,7 +110,7 @@ bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const
 {
   if (!device::built || !plan.strategy->direct_product) return false;
   if (plan.dimension != 2 || fine.step[0] != 2 || fine.step[1] != 2) return false;
-  Whole whole{};
+  Untruncated whole{};
   // What is stabilised afterwards may not be kept.
   if (truncated && plan.symmetric)
     whole = {coarse.A.a.data(), coarse.A.inverse.data(), top ? nullptr : fine.cut.data(), fine.free.data()};

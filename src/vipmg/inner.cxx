@@ -84,8 +84,8 @@ bool TakesRRB(const GridDescription &g)
 
 // What cycles are too slow on, by systems of the inactive nodes: from where cycles are, or where *failed says that they
 // have led nowhere, from the point X that is measured `here`.
-PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here,
-                              Norms *n, Measure *model, bool *failed)
+PetscErrorCode Newton::Reduce(const Vectors &v, double target, const Measure &here, Norms *n, Measure *model,
+                              bool *failed)
 {
   Vec      Y;
   DM       grid = nullptr;
@@ -93,24 +93,25 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscInt iterations;
 
   PetscFunctionBegin;
-  PetscCall(VecDuplicate(X, &Y));
-  PetscCall(VecCopy(X, Y));
+  PetscCall(VecDuplicate(v.X, &Y));
+  PetscCall(VecCopy(v.X, Y));
   if (!*failed) {
-    TesseraCallCXX(linear_->keep());
-    PetscCall(Move(1, X, F, XL, XU, Y, &moved));
+    TesseraCallCXX(linear_->keep_correction());
+    PetscCall(Move(1, v, Y, &moved));
   }
   const int dimension = on_tree ? mesh.problem()->tree().dim() : plan.dimension;
-  if (!on_tree && TakesRRB(matrix.grid())) PetscCall(BoxMatrix::Find(source.dm, X, jacobian_, &grid));
+  if (!on_tree && TakesRRB(matrix.grid())) PetscCall(BoxMatrix::Find(source.dm, v.X, jacobian_, &grid));
   PetscCall(SolveReduced(
-    {solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target, grid}, Y, &iterations));
+    {source.solver, prefix_.c_str(), jacobian_, v.X, v.F, v.XL, v.XU, linear_->symmetric(), dimension, target, grid}, Y,
+    &iterations));
   n->cycles += iterations;
-  PetscCall(Take(X, Y, model));
+  PetscCall(SetCorrection(v.X, Y, model));
   PetscCall(VecDestroy(&Y));
   *failed = *failed && !(model->natural < here.natural);
   if (model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ||
-      here.natural < 0.25 * in_vain_.first)
-    in_vain_ = {0, here.natural};
-  if (++in_vain_.number <= max_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
+      here.natural < 0.25 * unsolved_.first)
+    unsolved_ = {0, here.natural};
+  if (++unsolved_.number <= max_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
   *failed = true;
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
                           "neither cycles nor systems of the inactive nodes come near to the solutions of the "
@@ -134,16 +135,15 @@ PetscErrorCode Newton::ServesSingle(Mat J, Vec X, bool *serves)
 }
 
 // Cycles without coarse grids, where the operator is well conditioned. *done: they have come to the target.
-PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target,
-                              Norms *n, Measure *model, bool *done)
+PetscErrorCode Newton::Single(Problem &problem, const Vectors &v, double target, Norms *n, Measure *model, bool *done)
 {
   bool changed;
 
   PetscFunctionBegin;
   *done = false;
   if (linear_ != &single_) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
-  PetscCall(Load(X, F, XL, XU, false, &changed));
+  PetscCall(PetscLogEventBegin(event_vipmg_cycle, source.solver, 0, 0, 0));
+  PetscCall(Load(v, false, &changed));
   TesseraCallCXX(*model = linear_->measure());
   const double first = std::sqrt(model->natural);
   double       now   = first;
@@ -157,18 +157,18 @@ PetscErrorCode Newton::Single(PetscObject solver, Problem &problem, Vec X, Vec F
     *done = c.inactive <= target && now <= 10 * target;
     if (*done || !(now < first) || n->cycles == max_single || single_.hopeless(now)) break;
   }
-  PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  PetscCall(PetscLogEventEnd(event_vipmg_cycle, source.solver, 0, 0, 0));
   const char *const end = *done ? "" : linear_->failed() ? ": not positive definite" : ", which is too slow";
-  PetscCall(PetscInfo(solver, "Without coarse grids: natural residual %.6g, from %.6g, with %d products%s\n", now,
-                      first, single_.products(), end));
+  PetscCall(PetscInfo(source.solver, "Without coarse grids: natural residual %.6g, from %.6g, with %d products%s\n",
+                      now, first, single_.products(), end));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // From a single grid to the hierarchy, at the same point.
-PetscErrorCode Newton::LeaveSingle(PetscObject solver, bool *failed)
+PetscErrorCode Newton::LeaveSingle(bool *failed)
 {
   PetscFunctionBegin;
-  if (single_.unread) PetscCall(ReadJacobian(solver, jacobian_, failed));
+  if (single_.unread) PetscCall(ReadJacobian(jacobian_, failed));
   single_.unread = false;
   linear_ = hierarchy();
   if (!*failed) TesseraCallCXX(linear_->forget());
@@ -177,41 +177,42 @@ PetscErrorCode Newton::LeaveSingle(PetscObject solver, bool *failed)
 
 // Cycles until the linear model's norm is below the target. here: the point's measure. *failed: they make it worse
 // and worse.
-PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                             const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed)
+PetscErrorCode Newton::Inner(Problem &problem, const Vectors &v, const Measure &here, const Aim &aim, bool fmg,
+                             Norms *n, Measure *model, bool *failed)
 {
   bool done;
 
   PetscFunctionBegin;
   *failed   = false;
   n->cycles = 0;
-  PetscCall(Single(solver, problem, X, F, XL, XU, aim.target, n, model, &done));
+  PetscCall(Single(problem, v, aim.target, n, model, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (linear_ == &single_) {
-    PetscCall(LeaveSingle(solver, failed));
+    PetscCall(LeaveSingle(failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
-    if (fmg && on_tree) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
+    if (fmg && on_tree) PetscCall(JudgeStart(v, here, &fmg));
   }
-  PetscCall(Cycles(solver, problem, X, F, XL, XU, here, aim, fmg, n, model, failed));
+  PetscCall(Cycles(problem, v, here, aim, fmg, n, model, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A start from the coarsest grid, which is judged after a cycle: where its natural residual is above *rival then, the
+// A start from the coarsest grid, which is judged after a cycle: where its natural residual is above *limit then, the
 // start that there was is the better one. Where coefficients are rough coarse grids may know less of the solution, and
 // of where it is in contact, than that start: a cycle from there comes first, with the measure *cold, and only what is
 // better by far takes its place.
-PetscErrorCode Newton::FullMultigrid(Problem &problem, bool climb, double first, Norms *n, Measure *cold, double *rival)
+PetscErrorCode Newton::FullMultigrid(Problem &problem, bool monotone, double first, Norms *n, Measure *cold,
+                                     double *limit)
 {
   const bool newton = with_newton(plan);
 
   PetscFunctionBegin;
-  *rival = first;
+  *limit = first;
   if (linear_->rough()) {
-    TesseraCallCXX(*cold = linear_->cycle(climb, newton));
-    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
+    TesseraCallCXX(*cold = linear_->cycle(monotone, newton));
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, monotone, newton)));
     PetscCall(problem.Cycle(++n->cycles, NormsOf(*cold)));
-    *rival = better * std::sqrt(cold->natural);
-    TesseraCallCXX((linear_->hold(), linear_->restart()));
+    *limit = better * std::sqrt(cold->natural);
+    TesseraCallCXX((linear_->save(), linear_->restart()));
   }
   TesseraCallCXX(linear_->full_multigrid());
   for (int k = 1; k + 1 < linear_->grids(); ++k)
@@ -220,62 +221,63 @@ PetscErrorCode Newton::FullMultigrid(Problem &problem, bool climb, double first,
 }
 
 // The same by cycles over all grids, which are counted on from n->cycles.
-PetscErrorCode Newton::Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                              const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed)
+PetscErrorCode Newton::Cycles(Problem &problem, const Vectors &v, const Measure &here, const Aim &aim, bool fmg,
+                              Norms *n, Measure *model, bool *failed)
 {
-  const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
+  const bool     hybrid = options.params.variant == Variant::hybrid, switches = hybrid && linear_->monotone();
   const bool   newton = with_newton(plan);
   const double target = aim.target;
   const PetscInt before = n->cycles;
-  bool         climb  = linear_->monotone() && carried_, changed = false;
+  bool           monotone = linear_->monotone() && monotone_converges_, changed = false;
   Measure      m      = here, cold;
-  double       rival  = 0;
+  double         limit  = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
-  PetscCall(Load(X, F, XL, XU, aim.follow, &changed));
+  PetscCall(PetscLogEventBegin(event_vipmg_cycle, source.solver, 0, 0, 0));
+  PetscCall(Load(v, aim.follow, &changed));
   TesseraCallCXX(if (changed) m = linear_->measure());
   Progress progress{std::sqrt(m.natural), std::sqrt(m.natural), linear_->rough()};
   fmg = fmg && linear_->grids() > 1;
-  if (fmg) PetscCall(FullMultigrid(problem, climb, progress.first, n, &cold, &rival));
+  if (fmg) PetscCall(FullMultigrid(problem, monotone, progress.first, n, &cold, &limit));
   while (n->cycles < before + max_cycles) {
-    TesseraCallCXX(m = linear_->cycle(climb, newton));
-    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
+    TesseraCallCXX(m = linear_->cycle(monotone, newton));
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, monotone, newton)));
     ++n->cycles;
-    if (std::exchange(fmg, false) && std::sqrt(m.natural) > rival) { // worse than the start
-      PetscCall(PetscInfo(solver,
+    if (std::exchange(fmg, false) && std::sqrt(m.natural) > limit) { // worse than the start
+      PetscCall(PetscInfo(source.solver,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %.6g) than the "
                           "present point (%.6g), which is kept\n",
-                          std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : rival));
-      TesseraCallCXX(if (linear_->rough()) linear_->resume(); else linear_->restart());
+                          std::sqrt(m.natural), linear_->rough() ? std::sqrt(cold.natural) : limit));
+      TesseraCallCXX(if (linear_->rough()) linear_->go_back(); else linear_->restart());
       if (!linear_->rough()) continue;
       TesseraCallCXX(m = linear_->measure()); // with the residual, which tells whether the model is right
       m.changed = cold.changed;
     }
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     PetscCall(problem.Cycle(n->cycles, NormsOf(m)));
-    if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
+    if (monotone && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
-      PetscCall(PetscInfo(solver,
+      PetscCall(PetscInfo(source.solver,
                           "The monotone cycle diverges (natural residual %.6g, from %.6g) and is left out from here "
                           "on: convection dominates on coarse grids\n",
                           now, progress.first));
       TesseraCallCXX(linear_->restart());
-      climb = carried_ = false;
+      monotone = monotone_converges_ = false;
       progress.last = progress.first;
       continue;
     }
     *failed = linear_->failed() || !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
     if (*failed || (inactive <= target && now <= 10 * target)) break;
-    if (climbs && carried_) climb = m.changed > settled * linear_->nodes() || now > slow * progress.last;
+    if (switches && monotone_converges_)
+      monotone = m.changed > settled * linear_->nodes() || now > slow * progress.last;
     const double direct = aim.to_end && hybrid ? linear_->direct(linear_->nodes() - m.lower - m.upper) : HUGE_VAL;
     if (progress.ended(now) || progress.too_slow(now, target, direct)) break;
   }
-  PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  PetscCall(PetscLogEventEnd(event_vipmg_cycle, source.solver, 0, 0, 0));
   if (*failed || std::sqrt(m.natural) > 10 * target) PetscCall(NameFreeShift(failed));
   if (hybrid && !failure[0] && !source.reflect &&
       (*failed || (std::sqrt(m.natural) > 10 * target && !progress.rounding())))
-    PetscCall(Reduce(solver, X, F, XL, XU, target, here, n, &m, failed));
+    PetscCall(Reduce(v, target, here, n, &m, failed));
   *model = m;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

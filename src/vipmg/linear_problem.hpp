@@ -19,21 +19,23 @@ public:
   // before.
   virtual void forget() = 0;
   // Takes up the problem at X and sets x = 0, but to the solution in Dirichlet rows. Returns whether that is not zero.
-  // follow: the last step of the correction that keep() has kept goes on being recombined with the next ones.
+  // follow: the last step of the correction that keep_correction() has kept goes on being recombined with the next
+  // ones.
   virtual bool load(const double *F, const double *X, const double *XL, const double *XU, bool follow = false) = 0;
   virtual bool restart() = 0;        // sets x to what load() has set it to, and returns the same
-  virtual void hold() { }            // keeps x for resume(), which goes back to it. Where operators may be rough alone
-  virtual void resume() { }
+  // Keeps x, and goes back to it. Where operators may be rough alone.
+  virtual void    save() { }
+  virtual void    go_back() { }
   virtual void full_multigrid() = 0; // a start from the coarsest grid, of the right-hand side and the bounds
   virtual Measure cycle(bool monotone, bool newton) = 0; // with these parts; returns the measure of the new x
   virtual Measure measure() = 0;                         // of x as it is
-  virtual void    take(const double *X0, const double *Y) = 0; // x := Y - X0
-  virtual void    keep() = 0; // keeps x for step(), while other problems are loaded
-  // X := P(X0 + t x), where x is the correction that keep() has kept, and P puts what passes a bound on it. F: at X0,
-  // of which the slope along the step is made.
+  virtual void    set_correction(const double *X0, const double *Y) = 0;         // x := Y - X0
+  virtual void    keep_correction() = 0; // keeps x for step(), while other problems are loaded
+  // X := P(X0 + t x), where x is the correction that keep_correction() has kept, and P puts what passes a bound on
+  // it. F: at X0, of which the slope along the step is made.
   virtual Moved step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X) = 0;
   // The measure of the nonlinear problem at X, and the slope from a point X0 before it (or nullptr).
-  virtual Point look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) = 0;
+  virtual Point evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU) = 0;
 
   virtual bool failed() const { return false; } // the operator is found not to be positive definite
   // The unknown of a node which all nodes can change by the same number at no cost, as none is at a bound; -1: none
@@ -60,14 +62,14 @@ public:
   void    full_multigrid() override;
   Measure cycle(bool monotone, bool newton) override;
   Measure measure() override { return vipmg::measure(*plan_, plan_->levels[0]); }
-  void    take(const double *X0, const double *Y) override;
-  void    keep() override;
+  void    set_correction(const double *X0, const double *Y) override;
+  void    keep_correction() override;
   Moved   step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X) override;
-  Point   look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
+  Point   evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
   bool    symmetric() const override { return plan_->symmetric; }
   bool    rough() const override { return plan_->symmetric && plan_->rough; }
-  void    hold() override;
-  void    resume() override;
+  void    save() override;
+  void    go_back() override;
   bool    monotone() const override { return with_monotone(*plan_); }
   double  nodes() const override
   {

@@ -54,7 +54,7 @@ template <class S, bool Symmetric, bool Both> struct FindStep {
   S             s;
   const double *v, *p, *r;
   auto at_same(ptrdiff_t e) const { return FindStep<decltype(s.at(e)), Symmetric, Both>{s.at(e), v, p, r}; }
-  template <int P> HD void at(int, ptrdiff_t o, int, int, Search &q) const
+  template <int P> HD void at(int, ptrdiff_t o, int, int, CombinationSums &q) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     if (v[e] == 0 && (!Both || p[e] == 0)) return;
@@ -72,9 +72,9 @@ template <class S, bool Symmetric, bool Both> struct FindStep {
 // What the sums say; on a device their two parts lie there.
 struct Factors {
   double a = 1, b = 0, length = 0;
-  HD static Factors of(const Search *both, bool energy)
+  HD static Factors of(const CombinationSums *both, bool energy)
   {
-    Search  s = both[0];
+    CombinationSums s = both[0];
     Factors f;
     s.join(both[1]);
     s.combination(f.a, f.b);
@@ -84,41 +84,37 @@ struct Factors {
   HD const Factors &find() const { return *this; }
 };
 struct FactorsInMemory {
-  const Search *both;
+  const CombinationSums *both;
   bool          energy;
   HD Factors    find() const { return Factors::of(both, energy); }
 };
 
 // d := the correction a d + b p, projected
-template <class S, class Found> struct Project {
+template <class S, class Source> struct Project {
   S             s;
   const double *p, *x, *lo, *up;
-  Found         factors;
+  Source         factors;
   double       *d;
-  auto at_same(ptrdiff_t e) const { return Project<decltype(s.at(e)), Found>{s.at(e), p, x, lo, up, factors, d}; }
+  auto at_same(ptrdiff_t e) const { return Project<decltype(s.at(e)), Source>{s.at(e), p, x, lo, up, factors, d}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     const Factors  &f = factors.find();
-    double y          = x[e] + (f.a * d[e] + f.b * p[e]);
-    y                 = y < lo[e] ? lo[e] : y;
-    y                 = y > up[e] ? up[e] : y;
+    const double    y = between(x[e] + (f.a * d[e] + f.b * p[e]), lo[e], up[e]);
     d[e]              = s.inverted(e) != 0 ? y - x[e] : 0;
   }
 };
 
-template <class Found> struct Step {
+template <class Source> struct Step {
   const double *d, *lo, *up;
-  Found         factors;
+  Source         factors;
   double       *x;
   int           half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const Factors  &f = factors.find();
-    double y          = x[e] + f.length * d[e];
-    y                 = y < lo[e] ? lo[e] : y;
-    x[e]              = y > up[e] ? up[e] : y;
+    x[e]              = between(x[e] + f.length * d[e], lo[e], up[e]);
   }
 };
 
@@ -169,9 +165,9 @@ namespace {
 void add_up(Plan &plan, const Level &l)
 {
   if (l.shared) return;
-  const Search both[2] = {sum_of(plan, l, plan.search), Search()};
-  copy(both, Space::host, plan.search.data(), plan.search.space(), 2);
-  device::synchronize(plan.search.space());
+  const CombinationSums both[2] = {sum_of(plan, l, plan.sums), CombinationSums()};
+  copy(both, Space::host, plan.sums.data(), plan.sums.space(), 2);
+  device::synchronize(plan.sums.space());
 }
 
 void measure_part(Plan &plan, Level &l, const Box3 &part)
@@ -192,23 +188,23 @@ template <class S, bool Symmetric, bool Both> FindStep<S, Symmetric, Both> step_
 }
 
 // v := the correction, projected; its length; x. s: the stencil.
-template <bool Symmetric, class S, class Found, class Length>
-void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const Length &length)
+template <bool Symmetric, class S, class Source, class Length>
+void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Source &combination, const Length &length)
 {
   const Exec &exec = plan.exec;
-  begin_join(plan.search);
+  begin_join(plan.sums);
   follow(
     l,
     [&](const Box3 &part) {
       for_nodes(exec, l.layout, part,
-                Project<S, Found>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()});
+                Project<S, Source>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()});
     },
     [&] { l.halo.exchange(l.v.data()); },
     [&](const Box3 &part) {
-      join_nodes(plan.exec, l.layout, part, step_sums<S, Symmetric, false>(l, s), plan.search.data(), true);
+      join_nodes(plan.exec, l.layout, part, step_sums<S, Symmetric, false>(l, s), plan.sums.data(), true);
     });
   add_up(plan, l);
-  const Step<Found> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
+  const Step<Source> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
   if (!measured) {
     for_nodes(exec, l.layout, l.own, step);
     return l.halo.exchange(l.x.data());
@@ -233,7 +229,7 @@ bool recombine(Plan &plan, Level &l, bool measured)
     const auto go = [&](auto symmetric) {
       constexpr bool energy = decltype(symmetric)::value;
       const bool     spans  = !energy && looks && many;
-      begin_join(plan.search);
+      begin_join(plan.sums);
       follow(
         l,
         [&](const Box3 &part) {
@@ -245,15 +241,17 @@ bool recombine(Plan &plan, Level &l, bool measured)
           l.halo.exchange(both, 2);
         },
         [&](const Box3 &part) {
-          if (!spans) join_nodes(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.search.data(), true);
+          if (!spans) join_nodes(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.sums.data(), true);
         });
       if (spans) span(plan, l);
       else add_up(plan, l);
-      const auto here  = [&] { return Factors::of(plan.search.data(), energy); };
-      const auto in_memory = [&] { return FactorsInMemory{plan.search.data(), energy}; };
-      if (spans) correct_with<energy>(plan, l, s, measured, Factors(), here);
-      else if (looks) correct_with<energy>(plan, l, s, measured, here(), here);
-      else correct_with<energy>(plan, l, s, measured, in_memory(), in_memory);
+      if constexpr (device::built)
+        if (!looks) {
+          const auto in_memory = [&] { return FactorsInMemory{plan.sums.data(), energy}; };
+          return correct_with<energy>(plan, l, s, measured, in_memory(), in_memory);
+        }
+      const auto here = [&] { return Factors::of(plan.sums.data(), energy); };
+      correct_with<energy>(plan, l, s, measured, spans ? Factors() : here(), here);
     };
     if (plan.symmetric) go(std::true_type());
     else go(std::false_type());

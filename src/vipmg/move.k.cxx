@@ -138,7 +138,7 @@ template <class R, class Kernel> R gather(const Plan &plan, const Level &l, cons
 
 } // namespace
 
-Point BoxProblem::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
+Point BoxProblem::evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
   const Plan  &plan = *plan_;
   const Level &l    = plan.levels[0];
@@ -169,21 +169,21 @@ bool BoxProblem::restart()
   return !(change.sum == 0);
 }
 
-void BoxProblem::hold()
+void BoxProblem::save()
 {
   Level &l = plan_->levels[0];
   if (held_.size() != l.x.size()) held_.resize(l.x.extent());
   copy(l.x, held_);
 }
 
-void BoxProblem::resume()
+void BoxProblem::go_back()
 {
   Level &l = plan_->levels[0];
   copy(held_, l.x);
   copy(held_, l.y);
 }
 
-void BoxProblem::take(const double *X0, const double *Y)
+void BoxProblem::set_correction(const double *X0, const double *Y)
 {
   Level &l = plan_->levels[0];
   for_nodes(plan_->exec, l.layout, l.own, Take{natural(l), X0, Y, l.x.data(), l.y.data(), l.layout.half});
@@ -198,7 +198,7 @@ void BoxProblem::forget()
   choose(*plan_);
 }
 
-void BoxProblem::keep()
+void BoxProblem::keep_correction()
 {
   Level &l = plan_->levels[0];
   if (plan_->recorded) copy(l.x, l.v); // what is recorded of cycles holds their addresses

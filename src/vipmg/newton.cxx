@@ -44,7 +44,7 @@ PetscErrorCode Newton::Reset()
   PetscCall(mesh.Reset());
   plan.exec       = exec;
   built_          = false;
-  for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) {
+  for (VectorView *a : {&F_, &X_, &lower_, &upper_, &other_}) {
     (void)a->Restore(); // after an error it may still have its vector
     *a = VectorView();
   }
@@ -167,7 +167,7 @@ PetscErrorCode Newton::ReadMesh(Mat J)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
+PetscErrorCode Newton::ReadJacobian(Mat J, bool *failed)
 {
   PetscFunctionBegin;
   if (on_tree) {
@@ -178,7 +178,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
   }
   *failed = false;
   linear_ = &box_;
-  PetscCall(PetscLogEventBegin(event_vipmg_setup, solver, 0, 0, 0));
+  PetscCall(PetscLogEventBegin(event_vipmg_setup, source.solver, 0, 0, 0));
   const auto memory = [&](bool make, bool box) {
     const GridDescription &g = matrix.grid();
     if (make) create(plan, matrix.comm(), g.dimension, g.n, g.periodic, matrix.boxes(), box);
@@ -186,7 +186,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
   };
   PetscCall(matrix.Read<double>(J, "vipmg", plan.exec.space, !plan.levels.empty(), memory, false, report));
   const PetscInt *p = report.node;
-  PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(solver), PETSC_ERR_SUP,
+  PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(source.solver), PETSC_ERR_SUP,
              "vipmg works on stencils of the nearest neighbors: row %" PetscInt_FMT
              " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
              " of %d x %d x %d) is coupled with column %" PetscInt_FMT
@@ -197,85 +197,86 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
     PetscCall(Complain());
   } else {
     if (report.shifted)
-      PetscCall(PetscInfo(solver,
+      PetscCall(PetscInfo(source.solver,
                           "%" PetscInt_FMT " rows of the Jacobian without a positive diagonal entry are given the sum "
                           "of their couplings as one\n",
                           report.shifted));
     TesseraCallCXX(build(plan));
     if (!built_)
-      PetscCall(PetscInfo(solver,
+      PetscCall(PetscInfo(source.solver,
                           "%zu grids, the coarsest of %d x %d x %d nodes; %s stencil; %" PetscInt_FMT
                           " Dirichlet rows; %.3g MB\n",
                           plan.levels.size(), plan.levels.back().n[0], plan.levels.back().n[1], plan.levels.back().n[2],
                           plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
     if (!linear_->symmetric())
-      PetscCall(PetscInfo(solver,
+      PetscCall(PetscInfo(source.solver,
                           "The Jacobian is not symmetric (largest |a_ij - a_ji| is %.6g of the largest diagonal "
                           "entry): the line searches reduce residuals, as there is no energy\n",
                           plan.asymmetry));
     built_ = true;
   }
-  PetscCall(PetscLogEventEnd(event_vipmg_setup, solver, 0, 0, 0));
+  PetscCall(PetscLogEventEnd(event_vipmg_setup, source.solver, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // A point and its bounds, where the method works; the fifth view is for another vector.
-PetscErrorCode Newton::Read(Vec F, Vec X, Vec XL, Vec XU)
+PetscErrorCode Newton::Read(const Vectors &v)
 {
   const Space space = plan.exec.space;
 
   PetscFunctionBegin;
-  PetscCall(a_.Read(F, space));
-  PetscCall(b_.Read(X, space));
-  PetscCall(c_.Read(XL, space));
-  PetscCall(d_.Read(XU, space));
+  PetscCall(F_.Read(v.F, space));
+  PetscCall(X_.Read(v.X, space));
+  PetscCall(lower_.Read(v.XL, space));
+  PetscCall(upper_.Read(v.XU, space));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Newton::Restore()
 {
   PetscFunctionBegin;
-  for (VectorView *v : {&a_, &b_, &c_, &d_, &e_}) PetscCall(v->Restore());
+  for (VectorView *v : {&F_, &X_, &lower_, &upper_, &other_}) PetscCall(v->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // X0: a point before, or nullptr.
-PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
+PetscErrorCode Newton::Evaluate(const Vectors &v, Vec X0, Point *point)
 {
   PetscFunctionBegin;
-  PetscCall(Read(F, X, XL, XU));
-  if (X0) PetscCall(e_.Read(X0, plan.exec.space));
-  TesseraCallCXX(*point = linear_->look(a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
+  PetscCall(Read(v));
+  if (X0) PetscCall(other_.Read(X0, plan.exec.space));
+  TesseraCallCXX(*point =
+                   linear_->evaluate(F_.data(), X_.data(), X0 ? other_.data() : nullptr, lower_.data(), upper_.data()));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved)
+PetscErrorCode Newton::Move(double t, const Vectors &from, Vec X, Moved *moved)
 {
   PetscFunctionBegin;
-  PetscCall(Read(F, X0, XL, XU));
-  PetscCall(e_.Write(X, plan.exec.space));
-  TesseraCallCXX(*moved = linear_->step(t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
+  PetscCall(Read(from));
+  PetscCall(other_.Write(X, plan.exec.space));
+  TesseraCallCXX(*moved = linear_->step(t, X_.data(), lower_.data(), upper_.data(), F_.data(), other_.data()));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed)
+PetscErrorCode Newton::Load(const Vectors &v, bool follow, bool *changed)
 {
   PetscFunctionBegin;
-  PetscCall(Read(F, X, XL, XU));
-  TesseraCallCXX(*changed = linear_->load(a_.data(), b_.data(), c_.data(), d_.data(), follow));
+  PetscCall(Read(v));
+  TesseraCallCXX(*changed = linear_->load(F_.data(), X_.data(), lower_.data(), upper_.data(), follow));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // The correction becomes that from X, which is loaded, to Y.
-PetscErrorCode Newton::Take(Vec X, Vec Y, Measure *measure)
+PetscErrorCode Newton::SetCorrection(Vec X, Vec Y, Measure *measure)
 {
   PetscFunctionBegin;
-  PetscCall(b_.Read(X, plan.exec.space));
-  PetscCall(e_.Read(Y, plan.exec.space));
-  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
+  PetscCall(X_.Read(X, plan.exec.space));
+  PetscCall(other_.Read(Y, plan.exec.space));
+  TesseraCallCXX(linear_->set_correction(X_.data(), other_.data()));
   TesseraCallCXX(*measure = linear_->measure());
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -283,7 +284,7 @@ PetscErrorCode Newton::Take(Vec X, Vec Y, Measure *measure)
 
 // The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the
 // problem has been told.
-PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed)
+PetscErrorCode Newton::Linearise(Problem &problem, Vec X, bool *read, bool *failed)
 {
   Mat J = nullptr;
 
@@ -296,8 +297,8 @@ PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bo
     PetscCall(ServesSingle(J, X, &single));
     // The first one is read in any case, for symmetry, what is wrong with it, and views.
     single_.unread = single && built_ && hierarchy()->symmetric();
-    if (!single_.unread) PetscCall(ReadJacobian(solver, J, failed));
-    if (*failed) PetscCall(PetscInfo(solver, "%s\n", failure));
+    if (!single_.unread) PetscCall(ReadJacobian(J, failed));
+    if (*failed) PetscCall(PetscInfo(source.solver, "%s\n", failure));
     else if (single && hierarchy()->symmetric()) linear_ = &single_;
     *read = !*failed;
   }
@@ -306,27 +307,27 @@ PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bo
 }
 
 // A point between the bounds, its function and its Jacobian.
-PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, bool *failed)
+PetscErrorCode Newton::Start(Problem &problem, const Vectors &v, bool *failed)
 {
   PetscReal norm;
   bool      read = false;
 
   PetscFunctionBegin;
-  carried_    = true;
-  in_vain_    = {};
-  strict_     = false;
+  monotone_converges_ = true;
+  unsolved_           = {};
+  must_reduce_        = false;
   best_.above = 0;
-  PetscCall(ProjectToBounds(plan.exec, XL, XU, X));
-  PetscCall(SetZeroTolerance(X));
-  PetscCall(problem.Function(X, F));
-  PetscCall(VecNorm(F, NORM_2, &norm));
+  PetscCall(ProjectToBounds(plan.exec, v.XL, v.XU, v.X));
+  PetscCall(SetZeroTolerance(v.X));
+  PetscCall(problem.Function(v.X, v.F));
+  PetscCall(VecNorm(v.F, NORM_2, &norm));
   *failed = PetscIsInfOrNanReal(norm);
   if (*failed) PetscCall(problem.Stopped(End::function));
-  else PetscCall(Linearise(solver, problem, X, &read, failed));
+  else PetscCall(Linearise(problem, v.X, &read, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU)
+PetscErrorCode Newton::Solve(Problem &problem, const Vectors &v)
 {
   const TrapsOff traps;
   Measure here, model;
@@ -336,24 +337,24 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   Point   point;
 
   PetscFunctionBegin;
-  PetscCall(Start(solver, problem, X, F, XL, XU, &failed));
+  PetscCall(Start(problem, v, &failed));
   if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   current = true;
   TesseraCallCXX(linear_->forget());
-  PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
+  PetscCall(Evaluate(v, nullptr, &point));
   here       = point.measure;
   n.inactive = PetscSqrtReal(here.inactive), n.natural = PetscSqrtReal(here.natural);
   n.lower = here.lower, n.upper = here.upper;
   n.x = std::sqrt(point.X);
-  if (fmg && on_tree && linear_ != &single_) PetscCall(JudgeStart(X, F, XL, XU, here, &fmg));
+  if (fmg && on_tree && linear_ != &single_) PetscCall(JudgeStart(v, here, &fmg));
   PetscCall(problem.Test(0, n, &stop));
   if (std::exchange(problem.updated, false)) current = false;
   for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {
     if (!current) {
-      PetscCall(Linearise(solver, problem, X, &read, &failed));
+      PetscCall(Linearise(problem, v.X, &read, &failed));
       if (failed) break;
       if (read) { // a new diagonal, or even a new level
-        PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
+        PetscCall(Evaluate(v, nullptr, &point));
         here = point.measure;
       }
     }
@@ -361,32 +362,32 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     // The problem may be linear, which the first step shows; then the model is solved to the end.
     const bool to_end = current && iteration > 1;
     const Aim  aim    = {TargetOf(problem, here, iteration, to_end, fell), to_end, to_end && n.cycles <= quick};
-    PetscCall(Inner(solver, problem, X, F, XL, XU, here, aim, fmg, &n, &model, &failed));
+    PetscCall(Inner(problem, v, here, aim, fmg, &n, &model, &failed));
     fmg = false;
     if (failed) {
       bool named = false;
-      if (report.kind == MatrixReport::fine) PetscCall(NameUnbounded(F, XL, XU, &named));
+      if (report.kind == MatrixReport::fine) PetscCall(NameUnbounded(v, &named));
       if (!failure[0])
         PetscCall(PetscSNPrintf(failure, sizeof(failure),
                                 "cycles diverge on the linearized problem (natural residual %.6g, from %.6g): the "
                                 "Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
-      PetscCall(PetscInfo(solver, "%s\n", failure));
+      PetscCall(PetscInfo(source.solver, "%s\n", failure));
       // a Jacobian that a single grid has used may be none that a hierarchy can
       PetscCall(problem.Stopped(report.kind != MatrixReport::fine ? End::jacobian : End::linear));
       break;
     }
     End end;
-    PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &end));
+    PetscCall(Search(problem, v, model, &here, &n, &current, &end));
     if (end != End::no) {
-      PetscCall(GiveUp(solver, problem, end, n.cycles, natural));
+      PetscCall(GiveUp(problem, end, n.cycles, natural));
       break;
     }
     fell = std::sqrt(here.natural) / natural;
-    PetscCall(SetZeroTolerance(X));
+    PetscCall(SetZeroTolerance(v.X));
     n.inactive = std::sqrt(here.inactive);
     n.natural  = std::sqrt(here.natural);
     n.lower = here.lower, n.upper = here.upper;
-    PetscCall(PetscInfo(solver,
+    PetscCall(PetscInfo(source.solver,
                         "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step of norm %.6g; inactive norm %.6g, "
                         "natural residual %.6g, active lower %.0f upper %.0f%s\n",
                         iteration, n.cycles, (double)n.step, (double)n.inactive, (double)n.natural, (double)n.lower,

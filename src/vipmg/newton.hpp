@@ -26,6 +26,11 @@ struct Norms {
   PetscInt  cycles = 0;           // of the iteration
 };
 
+// A point, the function there, and the bounds.
+struct Vectors {
+  Vec X, F, XL, XU;
+};
+
 enum class End { no, function, jacobian, line_search, linear }; // why an iteration cannot go on
 
 // What the method knows of its problem.
@@ -81,60 +86,58 @@ public:
   // The solver is source.solver; prefix: of its options, as snes_vipmg_
   std::string    Node(PetscInt row) const; // the row's, for messages
   PetscErrorCode SetUp(const char *prefix, Vec X, Vec base, Mat J);
-  PetscErrorCode Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU);
+  PetscErrorCode Solve(Problem &problem, const Vectors &v);
   PetscErrorCode Reset();
 
 private:
   PetscErrorCode SetZeroTolerance(Vec X);
-  PetscErrorCode JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &here, bool *fmg);
-  PetscErrorCode Start(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, bool *failed);
-  PetscErrorCode Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed);
-  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n,
+  PetscErrorCode JudgeStart(const Vectors &v, const Measure &here, bool *fmg);
+  PetscErrorCode Start(Problem &problem, const Vectors &v, bool *failed);
+  PetscErrorCode Linearise(Problem &problem, Vec X, bool *read, bool *failed);
+  PetscErrorCode Search(Problem &problem, const Vectors &v, const Measure &model, Measure *here, Norms *n,
                         bool *current, End *end);
-  PetscErrorCode Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double before, bool *good, bool *current,
-                       Point *point);
-  PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
-  PetscErrorCode Read(Vec F, Vec X, Vec XL, Vec XU);
+  PetscErrorCode Watch(Problem &problem, const Vectors &v, double before, bool *good, bool *current, Point *point);
+  PetscErrorCode ReadJacobian(Mat J, bool *failed);
+  PetscErrorCode Read(const Vectors &v);
   PetscErrorCode Restore();
-  PetscErrorCode Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed);
-  PetscErrorCode Take(Vec X, Vec Y, Measure *measure);
-  PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
-  PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
-  PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                       const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed);
-  PetscErrorCode Cycles(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
-                        const Aim &aim, bool fmg, Norms *n, Measure *model, bool *failed);
-  PetscErrorCode FullMultigrid(Problem &problem, bool climb, double first, Norms *n, Measure *cold, double *rival);
-  PetscErrorCode Single(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double target, Norms *n,
-                        Measure *model, bool *done);
-  PetscErrorCode ServesSingle(Mat J, Vec X, bool *serves);
-  PetscErrorCode LeaveSingle(PetscObject solver, bool *failed);
-  PetscErrorCode Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here, Norms *n,
+  PetscErrorCode Load(const Vectors &v, bool follow, bool *changed);
+  PetscErrorCode SetCorrection(Vec X, Vec Y, Measure *measure);
+  PetscErrorCode Evaluate(const Vectors &v, Vec X0, Point *point);
+  // X := from.X + t times the correction, between the bounds
+  PetscErrorCode Move(double t, const Vectors &from, Vec X, Moved *moved);
+  PetscErrorCode Inner(Problem &problem, const Vectors &v, const Measure &here, const Aim &aim, bool fmg, Norms *n,
+                       Measure *model, bool *failed);
+  PetscErrorCode Cycles(Problem &problem, const Vectors &v, const Measure &here, const Aim &aim, bool fmg, Norms *n,
                         Measure *model, bool *failed);
+  PetscErrorCode FullMultigrid(Problem &problem, bool monotone, double first, Norms *n, Measure *cold, double *limit);
+  PetscErrorCode Single(Problem &problem, const Vectors &v, double target, Norms *n, Measure *model, bool *done);
+  PetscErrorCode ServesSingle(Mat J, Vec X, bool *serves);
+  PetscErrorCode LeaveSingle(bool *failed);
+  PetscErrorCode Reduce(const Vectors &v, double target, const Measure &here, Norms *n, Measure *model, bool *failed);
   std::string    prefix_;             // of options, behind the solver's
   Mat            jacobian_ = nullptr; // the problem's, last read
   PetscErrorCode ReadMesh(Mat J);
   PetscErrorCode Complain(); // of the report
   PetscErrorCode NameFreeShift(bool *failed);
-  PetscErrorCode NameUnbounded(Vec F, Vec XL, Vec XU, bool *named);
-  PetscErrorCode GiveUp(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural);
+  PetscErrorCode NameUnbounded(const Vectors &v, bool *named);
+  PetscErrorCode GiveUp(Problem &problem, End end, PetscInt cycles, double natural);
   BoxProblem     box_{plan};
   SingleGrid     single_;
   LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }
   LinearProblem *linear_ = nullptr; // of the box, or of the mesh, or of a single grid
-  bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
-  struct {                        // linear problems in a row that systems of the inactive nodes have not solved
+  bool           built_ = false, monotone_converges_ = true; // the second: the monotone part does not diverge
+  struct {                        // linear problems in a row that no way has solved
     int    number = 0;
     double first  = HUGE_VAL;     // natural residual, squared, of the first of them
-  } in_vain_;
-  VectorView     a_, b_, c_, d_, e_;
+  } unsolved_;
+  VectorView     F_, X_, lower_, upper_, other_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from
   struct {                        // of the points that the last steps have not come below
     Vec    at      = nullptr;
     double natural = 0;
     int    above   = 0;           // steps since then
   } best_;
-  bool           strict_ = false; // the next step must bring a smaller residual
+  bool           must_reduce_ = false; // the next step must bring a smaller residual
 };
 
 } // namespace tessera::vipmg

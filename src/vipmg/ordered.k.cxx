@@ -61,9 +61,7 @@ void sweep_row(const Level &l, const Operator &op, double *x, const double *b, c
   if (how.projected)
     for (int i = first; i != end; i -= Before) {
       const ptrdiff_t e = place(i);
-      last              = right[i - lo] - factor[i - lo] * last;
-      last              = last < lower[e] ? lower[e] : last;
-      last              = last > upper[e] ? upper[e] : last;
+      last              = between(right[i - lo] - factor[i - lo] * last, lower[e], upper[e]);
       x[e]              = last;
     }
   else

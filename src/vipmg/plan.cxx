@@ -3,8 +3,6 @@
 #include "box/tuning.hpp"
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
-#include <iterator>
-#include <set>
 #include <utility>
 
 namespace tessera::vipmg {
@@ -13,10 +11,10 @@ namespace {
 
 // a direction with less than this share of the strongest one's couplings is not coarsened
 constexpr double weak_to_coarsen = 0.35;
-constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
+constexpr double hysteresis      = 1.5; // grids that are there stay as long as no share is beyond it by this factor
 
-constexpr double windy          = 0.1;  // where convection is about as strong as diffusion, as a share of all
-constexpr double some           = 1e-3; // nodes at which coefficients jump spoil cycles, as a share of all
+constexpr double windy_some = 0.1;  // where convection is about as strong as diffusion, as a share of all
+constexpr double jumps_some = 1e-3; // nodes at which coefficients jump spoil cycles, as a share of all
 
 // on a device coefficients of shorter rows are in the cache: their stretches are not worth a kernel
 constexpr int    long_row       = 512;
@@ -41,18 +39,11 @@ void allocate(const Plan &plan, Level &l, bool truncated)
   l.inactive.resize(n);
 }
 
-// Who has the next nodes along x and along y, and where this process is among them. The boxes are those of a grid of
-// processes.
+// Who has the next nodes along x and along y, and where this process is among them.
 void find_neighbours(Level &l, const std::vector<Box3> &boxes)
 {
   for (int d = 0; d < 2; ++d) {
-    std::set<int> begins;
-    for (const Box3 &b : boxes)
-      if (!b.empty()) begins.insert(b.lo[d]);
-    l.processes[d] = std::max(1, (int)begins.size());
-    l.place[d]     = (int)std::distance(begins.begin(), begins.lower_bound(l.own.lo[d]));
-  }
-  for (int d = 0; d < 2; ++d)
+    find_place(boxes, l.own, d, l.processes[d], l.place[d]);
     for (int r = 0; r < (int)boxes.size(); ++r) {
       const Box3 &b = boxes[(size_t)r];
       if (b.empty()) continue; // it lies beside others by its corners alone
@@ -60,6 +51,7 @@ void find_neighbours(Level &l, const std::vector<Box3> &boxes)
       if (b.hi[d] == l.own.lo[d]) l.before[d] = r;
       if (b.lo[d] == l.own.hi[d]) l.behind[d] = r;
     }
+  }
 }
 
 bool can_coarsen(const Level &l, int d) { return l.periodic[d] ? l.n[d] >= 6 : l.n[d] >= 3; }
@@ -80,8 +72,6 @@ size_t Plan::bytes() const
 void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3],
             const std::vector<Box3> &boxes, bool box)
 {
-  int rank = 0, periods[3];
-  MPI_Comm_rank(comm, &rank);
   plan.strategy  = &strategy_of(plan.exec.space);
   plan.comm      = comm;
   plan.dimension = dimension;
@@ -90,21 +80,11 @@ void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const b
   plan.levels.reserve(64); // they stay where they are
   plan.levels.emplace_back();
   Level &l = plan.levels[0];
-  for (int d = 0; d < 3; ++d) {
-    l.n[d]        = n[d];
-    l.periodic[d] = periodic[d];
-    periods[d]    = periodic[d] ? n[d] : 0;
-  }
-  l.own = l.part = boxes[(size_t)rank];
-  l.layout       = layout_for(l.own, dimension);
-  l.A.box        = box;
-  std::vector<Box3> need;
-  for (const Box3 &b : boxes) need.push_back(wanted(l, b, dimension));
-  l.halo.setup(comm, boxes, need, periods, l.layout, plan.exec.space);
-  l.shared = boxes.size() == 1;
+  l.A.box   = box;
+  begin_grid(l, comm, dimension, n, periodic, boxes, plan.exec.space);
   find_neighbours(l, boxes);
   allocate(plan, l, false);
-  plan.search.resize(Extent{4, plan.exec.space});
+  plan.sums.resize(Extent{4, plan.exec.space});
   plan.measure.resize(Extent{2, plan.exec.space});
   plan.active.resize(Extent{2, plan.exec.space});
   plan.strength.resize(Extent{2, plan.exec.space});
@@ -161,7 +141,7 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
   if (l.shared && device::failed()) return true; // its sums say nothing, and the other processes have others
   double limit[3];
   int    step[3];
-  for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_to_coarsen / indifferent : weak_to_coarsen * indifferent;
+  for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_to_coarsen / hysteresis : weak_to_coarsen * hysteresis;
   (void)directions(plan, l, s, limit, step);
   return step[0] == l.step[0] && step[1] == l.step[1] && step[2] == l.step[2];
 }
@@ -187,7 +167,7 @@ void choose_lines(Plan &plan, Level &l, const Strength &s)
 // where nodes have no order, choose() takes this back.
 void choose_order(const Plan &plan, Level &l, const Strength &s)
 {
-  l.ordered = plan.dimension == 2 && s.wind > windy * l.n[0] * l.n[1];
+  l.ordered = plan.dimension == 2 && s.wind > windy_some * l.n[0] * l.n[1];
 }
 
 // The level below the last one, or false where there is nothing to coarsen.
@@ -196,45 +176,19 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
   const Level &fine = plan.levels.back();
   Level        c;
   const double limit[3] = {weak_to_coarsen, weak_to_coarsen, weak_to_coarsen};
-  int          step[3], periods[3];
+  int          step[3];
   if (!directions(plan, fine, s, limit, step)) return false;
   for (int d = 0; d < 3; ++d) {
     c.n[d]        = step[d] == 2 ? (fine.n[d] + 1) / 2 : fine.n[d];
     c.periodic[d] = fine.periodic[d];
-    periods[d]    = c.periodic[d] ? c.n[d] : 0;
     plan.levels.back().step[d] = step[d];
   }
-  std::vector<Box3> have = boxes;
-  for (Box3 &b : have)
+  for (Box3 &b : boxes)
     for (int d = 0; d < 3; ++d)
       if (step[d] == 2) b.lo[d] = (b.lo[d] + 1) / 2, b.hi[d] = (b.hi[d] + 1) / 2;
-  int rank = 0;
-  MPI_Comm_rank(plan.comm, &rank);
-  bool   narrow = false; // a box without nodes in some direction
-  Box3   whole;
-  for (const Box3 &b : have) narrow = narrow || b.empty();
-  for (int d = 0; d < 3; ++d) whole.hi[d] = c.n[d];
-  c.shared = fine.shared || narrow || whole.size() <= tuning::redundant_nodes;
-  c.part   = fine.shared ? whole : have[(size_t)rank];
-  c.own    = c.shared ? whole : c.part;
-  c.layout = layout_for(c.own, plan.dimension);
-  c.A.box  = true;
-  std::vector<Box3> need;
-  if (c.shared) {
-    c.halo.setup(MPI_COMM_SELF, {whole}, {wanted(c, whole, plan.dimension)}, periods, c.layout, plan.exec.space);
-    if (!fine.shared) {
-      need.assign(have.size(), wanted(c, whole, plan.dimension));
-      c.incoming.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
-    } else
-      c.incoming.setup(MPI_COMM_SELF, {whole}, {wanted(c, whole, plan.dimension)}, periods, c.layout, plan.exec.space);
-    boxes = {whole};
-  } else {
-    for (const Box3 &b : have) need.push_back(wanted(c, b, plan.dimension));
-    c.halo.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
-    c.incoming.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
-    boxes = have;
-    find_neighbours(c, boxes);
-  }
+  c.A.box = true;
+  distribute(c, fine, plan.comm, plan.dimension, (double)tuning::redundant_nodes, boxes, plan.exec.space);
+  if (!c.shared) find_neighbours(c, boxes);
   allocate(plan, c, true);
   plan.levels.push_back(std::move(c));
   return true;
@@ -259,7 +213,7 @@ std::vector<Box3> boxes_of(const Plan &plan)
 
 // Do less than a quarter of the nodes have the stencil of the one before them in their half of a row? Not the
 // stretches tell: how long these can be depends on the processes and on the grid's size.
-void look_at_variation(Plan &plan)
+void find_variation(Plan &plan)
 {
   const Level &l = plan.levels[0];
   const int    lo = l.own.lo[0], hi = l.own.hi[0], even = half_begin(hi, 0) - half_begin(lo, 0),
@@ -288,15 +242,15 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
   for (size_t k = 0; k + 1 < limit; ++k) {
     if (plan.strategy->late_stretches) {
       Level &l = plan.levels[k];
-      find_same(plan, l, l.A);
+      find_stretches(plan, l, l.A);
       // Not while a cycle is recorded.
       if (l.cut.size() && l.n[0] >= long_row && !l.incoming.remote() && l.truncated.same.size() != l.A.same.size())
         l.truncated.same.resize(l.A.same.extent());
-      if (!k) look_at_variation(plan);
+      if (!k) find_variation(plan);
     }
     const Strength s = strength(plan, plan.levels[k]);
     choose_order(plan, plan.levels[k], s);
-    if (!k) plan.rough = s.jumps > some * (double)plan.levels[0].n[0] * plan.levels[0].n[1] * plan.levels[0].n[2];
+    if (!k) plan.rough = s.jumps > jumps_some * (double)plan.levels[0].n[0] * plan.levels[0].n[1] * plan.levels[0].n[2];
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;
     Level &fine = plan.levels[k], &coarse = plan.levels[k + 1];
@@ -319,7 +273,7 @@ Finest<double> finest(Plan &plan)
   return {plan.exec, plan.dimension, &l, l.A.box, l.A.a.data(), l.free.data()};
 }
 
-void find_same(Plan &plan, const Level &l, Operator &op)
+void find_stretches(Plan &plan, const Level &l, Operator &op)
 {
   box::RowNumbers<double> row;
   const auto              add = [&](const double *a) { row.add(a, a + l.layout.half); };
@@ -327,10 +281,10 @@ void find_same(Plan &plan, const Level &l, Operator &op)
   add(op.inverse.data());
   int *const alike = plan.strategy->late_stretches ? plan.alike.data() : nullptr;
   if (alike) plan.alike.zero();
-  box::find_same(plan.exec, l.layout, l.own, row, op.same, alike);
+  box::find_stretches(plan.exec, l.layout, l.own, row, op.same, alike);
 }
 
-void same_but_cut(Plan &plan, Level &l)
+void shorten_stretches(Plan &plan, Level &l)
 {
   box::find_uncut(plan.exec, l.layout, l.own, l.A.same, l.cut.data(), l.truncated.same);
 }

@@ -21,7 +21,7 @@ constexpr int    patience   = 8;
 constexpr double turned     = 0.5;
 
 // The interval of step lengths in which the search goes on.
-struct Tried {
+struct Interval {
   double low = 0, high = -1, slope_low = 0; // slope_low: at low
   double outside(double t)                  // t is outside of the function's domain
   {
@@ -61,40 +61,40 @@ PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
 
 } // namespace
 
-// X := a point between X and X + d, where d is the correction of the finest level; F: the function there, *here: its
-// measure. With a symmetric Jacobian F is a gradient, and F . d is the slope of the energy along d. A step is good if
-// it brings the slope to a fraction of the first one, or if it is the full step and the energy falls all along it.
+// v.X := a point between X and X + d, where d is the correction of the finest level; v.F: the function there, *here:
+// its measure. With a symmetric Jacobian F is a gradient, and F . d is the slope of the energy along d. A step is good
+// if it brings the slope to a fraction of the first one, or if it is the full step and the energy falls all along it.
 // Where F is monotone F . d grows along d without symmetry as well, and its zero is a good step that residuals, which
 // steep gradients make large, do not show; Watch() stops this where it leads nowhere. A whole step that has gone too
 // far is left for the point near that zero, if the residual is smaller there. Otherwise the natural residual must
 // become smaller. *end: why there is no such point.
-PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here,
-                              Norms *n, bool *current, End *end)
+PetscErrorCode Newton::Search(Problem &problem, const Vectors &v, const Measure &model, Measure *here, Norms *n,
+                              bool *current, End *end)
 {
   const double natural = std::sqrt(here->natural);
   double       t = 1, slope, first, far = 0; // far: the residual at the end of a step that has gone too far
-  Tried        tried;
+  Interval     interval;
   bool         good = false;
   Point        point;
   Moved        whole, part;
   Vec          step; // the program's
 
   PetscFunctionBegin;
-  TesseraCallCXX(linear_->keep());
-  PetscCall(VecCopy(X, base_));
-  PetscCall(Move(1, base_, F, XL, XU, X, &whole));
-  PetscCall(problem.Check(StepCheck::before, base_, X, &step));
-  if (step) PetscCall(MeasureStep(F, step, &whole));
-  first = tried.slope_low = whole.slope;
+  TesseraCallCXX(linear_->keep_correction());
+  PetscCall(VecCopy(v.X, base_));
+  PetscCall(Move(1, {base_, v.F, v.XL, v.XU}, v.X, &whole));
+  PetscCall(problem.Check(StepCheck::before, base_, v.X, &step));
+  if (step) PetscCall(MeasureStep(v.F, step, &whole));
+  first = interval.slope_low = whole.slope;
   *current = false;
-  const bool by_slope = first < 0 && (linear_->symmetric() || !strict_);
+  const bool by_slope        = first < 0 && (linear_->symmetric() || !must_reduce_);
   for (int tries = 0; tries < 20; ++tries) {
-    if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
-    else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
-    PetscCall(problem.Function(X, F));
-    PetscCall(LookAt(X, F, base_, XL, XU, &point));
+    if (tries && step) PetscCall(VecWAXPY(v.X, -t, step, base_));
+    else if (tries) PetscCall(Move(t, {base_, v.F, v.XL, v.XU}, v.X, &part));
+    PetscCall(problem.Function(v.X, v.F));
+    PetscCall(Evaluate(v, base_, &point));
     if (!std::isfinite(point.F)) { // outside the function's domain
-      t = far > 0 ? 1 : tried.outside(t);
+      t = far > 0 ? 1 : interval.outside(t);
       continue;
     }
     slope            = point.slope / t; // along the whole step
@@ -106,32 +106,32 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     // consists of rounding errors.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
     if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
-    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed_growth * natural) {
+    if (!tries && !linear_->symmetric() && !must_reduce_ && now <= allowed_growth * natural) {
       good = !(by_slope && slope > turned * -first && now > turned * natural);
       if (!good) far = now;
     }
     if (tries && far > 0) { // back to the whole step where the other one is not better
       good = now < far || t == 1;
       t    = good ? t : 1;
-    } else if (!good) t = tried.next(t, slope, by_slope, !tries);
+    } else if (!good) t = interval.next(t, slope, by_slope, !tries);
     if (good) break;
   }
   n->step = t * std::sqrt(whole.step);
   if (good) {
-    PetscCall(problem.Check(StepCheck::after, base_, X, &step));
+    PetscCall(problem.Check(StepCheck::after, base_, v.X, &step));
     if (step) {
       PetscCall(VecNorm(step, NORM_2, &n->step));
-      PetscCall(problem.Function(X, F));
-      PetscCall(LookAt(X, F, base_, XL, XU, &point));
+      PetscCall(problem.Function(v.X, v.F));
+      PetscCall(Evaluate(v, base_, &point));
       good = std::isfinite(point.F);
       *current = false;
     }
   }
-  if (!linear_->symmetric()) PetscCall(Watch(problem, X, F, XL, XU, natural, &good, current, &point));
+  if (!linear_->symmetric()) PetscCall(Watch(problem, v, natural, &good, current, &point));
   *end = good ? End::no : std::isfinite(point.F) ? End::line_search : End::function;
   if (!good) {
-    PetscCall(VecCopy(base_, X));
-    PetscCall(problem.Function(X, F));
+    PetscCall(VecCopy(base_, v.X));
+    PetscCall(problem.Function(v.X, v.F));
   } else *here = point.measure;
   n->x    = std::sqrt(point.X);
   *current = *current && t == 1;
@@ -156,7 +156,7 @@ PetscErrorCode Newton::NameFreeShift(bool *failed)
 
 // Where a solve has failed: has the linearized problem no solution, as no bound stops the unknowns where F pushes all
 // of them to, and the Jacobian does not either? Its columns' sums are zero then.
-PetscErrorCode Newton::NameUnbounded(Vec F, Vec XL, Vec XU, bool *named)
+PetscErrorCode Newton::NameUnbounded(const Vectors &v, bool *named)
 {
   constexpr double   nothing = 1e-12; // beside the diagonal, or beside what F would push without cancellation
   const PetscScalar *l, *u;
@@ -171,18 +171,18 @@ PetscErrorCode Newton::NameUnbounded(Vec F, Vec XL, Vec XU, bool *named)
   *named = false;
   PetscCall(MatHasOperation(jacobian_, MATOP_MULT_TRANSPOSE, &transposes));
   if (!transposes || source.reflect) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecSum(F, &push));
-  PetscCall(VecNorm(F, NORM_1, &all));
-  PetscCall(VecGetLocalSize(F, &n));
-  PetscCall(VecGetArrayRead(XL, &l));
-  PetscCall(VecGetArrayRead(XU, &u));
+  PetscCall(VecSum(v.F, &push));
+  PetscCall(VecNorm(v.F, NORM_1, &all));
+  PetscCall(VecGetLocalSize(v.F, &n));
+  PetscCall(VecGetArrayRead(v.XL, &l));
+  PetscCall(VecGetArrayRead(v.XU, &u));
   for (PetscInt i = 0; i < n && !bounded; ++i) bounded = push > 0 ? l[i] > PETSC_NINFINITY : u[i] < PETSC_INFINITY;
-  PetscCall(VecRestoreArrayRead(XL, &l));
-  PetscCall(VecRestoreArrayRead(XU, &u));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bounded, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)F)));
+  PetscCall(VecRestoreArrayRead(v.XL, &l));
+  PetscCall(VecRestoreArrayRead(v.XU, &u));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bounded, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)v.F)));
   if (bounded || !(std::fabs(push) > nothing * all)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecDuplicate(F, &E));
-  PetscCall(VecDuplicate(F, &R));
+  PetscCall(VecDuplicate(v.F, &E));
+  PetscCall(VecDuplicate(v.F, &R));
   PetscCall(VecSet(E, 1));
   PetscCall(MatMultTranspose(jacobian_, E, R));
   PetscCall(VecNorm(R, NORM_2, &resisted));
@@ -201,7 +201,7 @@ PetscErrorCode Newton::NameUnbounded(Vec F, Vec XL, Vec XU, bool *named)
 }
 
 // No step along a correction of so many cycles is a good one.
-PetscErrorCode Newton::GiveUp(PetscObject solver, Problem &problem, End end, PetscInt cycles, double natural)
+PetscErrorCode Newton::GiveUp(Problem &problem, End end, PetscInt cycles, double natural)
 {
   PetscFunctionBegin;
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
@@ -213,7 +213,7 @@ PetscErrorCode Newton::GiveUp(PetscObject solver, Problem &problem, End end, Pet
                               "function? A nonlinear problem may need a better start, by -snes_grid_sequence on a DM "
                               "or by a load in steps",
                           cycles, natural));
-  PetscCall(PetscInfo(solver, "%s\n", failure));
+  PetscCall(PetscInfo(source.solver, "%s\n", failure));
   PetscCall(problem.Stopped(end));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -221,26 +221,25 @@ PetscErrorCode Newton::GiveUp(PetscObject solver, Problem &problem, End end, Pet
 // After a step from a point with the natural residual `before` to X: where the last steps have been worse than the best
 // point for too long, or no good step was found (*good), X becomes the best point, and the next step must reduce the
 // residual.
-PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double before, bool *good, bool *current,
-                             Point *point)
+PetscErrorCode Newton::Watch(Problem &problem, const Vectors &v, double before, bool *good, bool *current, Point *point)
 {
   const double now = std::sqrt(point->measure.natural);
 
   PetscFunctionBegin;
   if (*good) {
-    strict_ = false;
+    must_reduce_ = false;
     if (best_.above ? now < below * best_.natural : now <= before) best_.above = 0;
     else if (!best_.above++) {
-      if (!best_.at) PetscCall(VecDuplicate(X, &best_.at));
+      if (!best_.at) PetscCall(VecDuplicate(v.X, &best_.at));
       PetscCall(VecCopy(base_, best_.at));
       best_.natural = before;
     }
   }
   if (best_.above && (!*good || best_.above > patience)) {
-    PetscCall(VecCopy(best_.at, X));
-    PetscCall(problem.Function(X, F));
-    PetscCall(LookAt(X, F, base_, XL, XU, point));
-    *good    = strict_ = true;
+    PetscCall(VecCopy(best_.at, v.X));
+    PetscCall(problem.Function(v.X, v.F));
+    PetscCall(Evaluate(v, base_, point));
+    *good = must_reduce_ = true;
     *current = false;
     best_.above   = 0;
   }
@@ -249,7 +248,7 @@ PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, dou
 
 // Does a nested start help? Not where X has less than this share of the natural residual of zero, projected to the
 // bounds: it is the solution of the last time step, or of a similar problem.
-PetscErrorCode Newton::JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &here, bool *fmg)
+PetscErrorCode Newton::JudgeStart(const Vectors &v, const Measure &here, bool *fmg)
 {
   constexpr double good = 0.1;
   Measure          zero;
@@ -257,9 +256,9 @@ PetscErrorCode Newton::JudgeStart(Vec X, Vec F, Vec XL, Vec XU, const Measure &h
 
   PetscFunctionBegin;
   PetscCall(VecSet(base_, 0));
-  PetscCall(ProjectToBounds(plan.exec, XL, XU, base_));
-  PetscCall(Load(X, F, XL, XU, false, &changed));
-  PetscCall(Take(X, base_, &zero));
+  PetscCall(ProjectToBounds(plan.exec, v.XL, v.XU, base_));
+  PetscCall(Load(v, false, &changed));
+  PetscCall(SetCorrection(v.X, base_, &zero));
   *fmg = !(here.natural < good * good * zero.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -323,7 +323,7 @@ Measure SingleGrid::measure()
   return m;
 }
 
-void SingleGrid::take(const double *X0, const double *Y)
+void SingleGrid::set_correction(const double *X0, const double *Y)
 {
   for (size_t i = 0; i < (size_t)n_; ++i) x_[i] = Y[i] - X0[i];
   multiply(x_.data(), q_.data());
@@ -340,7 +340,7 @@ Moved SingleGrid::step(double t, const double *X0, const double *XL, const doubl
   return sum_over(comm_, m);
 }
 
-Point SingleGrid::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
+Point SingleGrid::evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
   Point p;
   for (size_t i = 0; i < (size_t)n_; ++i) {

@@ -34,10 +34,10 @@ public:
   void    full_multigrid() override { }
   Measure cycle(bool monotone, bool newton) override;
   Measure measure() override;
-  void    take(const double *X0, const double *Y) override;
-  void    keep() override { std::swap(x_, kept_); }
+  void    set_correction(const double *X0, const double *Y) override;
+  void    keep_correction() override { std::swap(x_, kept_); }
   Moved   step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X) override;
-  Point   look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
+  Point   evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
   bool    failed() const override { return failed_; }
   bool    symmetric() const override { return true; }
   bool    monotone() const override { return false; }

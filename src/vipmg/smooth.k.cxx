@@ -28,11 +28,7 @@ template <class S, bool Projected, bool Masked> struct GaussSeidel {
     const double old = x[e];
     double       y   = old + omega * ((b[e] - s.template neighbours<P>(x, c, o)) * d - old);
     y                = d != 0 ? y : old;
-    if (Projected) {
-      y = y < lo[e] ? lo[e] : y;
-      y = y > up[e] ? up[e] : y;
-    }
-    x[e] = y;
+    x[e]             = Projected ? between(y, lo[e], up[e]) : y;
   }
 };
 

@@ -125,11 +125,7 @@ struct SNESProblem : vipmg::Problem {
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
     PetscFunctionBegin;
-    if (((SNES_VIPMG *)snes->data)->options.monitor)
-      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)snes),
-                            "    %3" PetscInt_FMT
-                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
-                            cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+    if (((SNES_VIPMG *)snes->data)->options.monitor) PetscCall(vipmg::PrintCycle((PetscObject)snes, cycle, n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -192,7 +188,7 @@ PetscErrorCode SolveAlongNormals(SNES snes, Vec normals, vipmg::Problem &problem
                              snes->work[0], snes->xl, xu));
   newton.source.reflect = reflected.reflection();
   PetscCall(newton.SetUp("snes_vipmg_", reflected.point(), reflected.base(), snes->jacobian_pre));
-  PetscCall(newton.Solve((PetscObject)snes, reflected, reflected.point(), reflected.function(), snes->xl, xu));
+  PetscCall(newton.Solve(reflected, {reflected.point(), reflected.function(), snes->xl, xu}));
   PetscCall(reflected.Follow());
   newton.source.reflect = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -226,7 +222,7 @@ PetscErrorCode Solve(SNES snes)
   SNESProblem problem(snes);
   PetscCall(NormalsOf(snes, &normals));
   if (normals) PetscCall(SolveAlongNormals(snes, normals, problem, xu));
-  else PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, xu));
+  else PetscCall(v->newton.Solve(problem, {snes->vec_sol, snes->vec_func, snes->xl, xu}));
   if (!snes->reason) snes->reason = SNES_DIVERGED_MAX_IT; // no iteration was allowed
   PetscFunctionReturn(PETSC_SUCCESS);
 }

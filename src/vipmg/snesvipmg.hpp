@@ -59,6 +59,7 @@ PetscErrorCode CiteVIPMG();
 namespace vipmg {
 PetscErrorCode SetMonitors(SNES snes);                                              // -snes_vi_monitor and its kin
 PetscErrorCode ViewNewton(const Newton &newton, PetscObject solver, PetscViewer viewer);
+PetscErrorCode PrintCycle(PetscObject solver, PetscInt cycle, const Norms &n); // where cycles are monitored
 PetscErrorCode InfoOf(const Newton &newton, PetscObject solver, TesseraGridsInfo *info);
 PetscErrorCode ChoiceOf(const Newton &newton, PetscObject solver, SNESVIPMGChoice *choice);
 PetscErrorCode GridSizesOf(Newton &newton, PetscObject solver, PetscInt *grids, const PetscInt *sizes[]);

@@ -56,7 +56,7 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
 static SNESVIPMGChoice Choice(const Newton &newton, const vipmg::Params &params)
 {
   const vipmg::Plan  &plan = newton.plan;
-  const vipmg::Params p    = chosen(plan, params);
+  const vipmg::Params p    = resolve(plan, params);
   SNESVIPMGChoice     c    = SNESVIPMGChoice();
   c.variant   = (SNESVIPMGVariant)(int)p.variant; // the same order
   c.cycle     = (SNESVIPMGCycle)(int)p.cycle;     // the same order
@@ -162,6 +162,16 @@ PetscErrorCode vipmg::ViewNewton(const Newton &newton, PetscObject solver, Petsc
                            c.box ? "box" : "star", c.symmetric ? "symmetric" : "not symmetric", info.dirichlet,
                            (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6,
                            info.backend == TESSERA_BACKEND_CUDA ? "device" : "host"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode vipmg::PrintCycle(PetscObject solver, PetscInt cycle, const Norms &n)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscPrintf(PetscObjectComm(solver),
+                        "    %3" PetscInt_FMT
+                        " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
+                        cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

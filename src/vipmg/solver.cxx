@@ -63,7 +63,7 @@ void choose(Plan &plan)
   static const OneBlock         one_block;
   const Strategy &strategy = *plan.strategy;
   for (Level &l : plan.levels) l.ordered = l.ordered && strategy.follows_wind;
-  plan.choice = chosen(plan, plan.params);
+  plan.choice = resolve(plan, plan.params);
   for (Level &l : plan.levels) {
     const bool last = &l == &plan.levels.back(), by_lines = !l.ordered && (l.lines[0] || l.lines[1]);
     const bool alone = plan.dimension == 2 && l.halo.empty(); // a plane grid without ghosts

@@ -10,7 +10,7 @@ namespace {
 struct Products {
   const double *q, *s, *r;
   int           half;
-  template <int P> HD void at(int, ptrdiff_t o, int, int, Search &a) const
+  template <int P> HD void at(int, ptrdiff_t o, int, int, CombinationSums &a) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     a.vv += q[e] * q[e];
@@ -58,12 +58,12 @@ template <class S> struct Image {
   }
 };
 
-Search products(Plan &plan, const Level &l, const Buffer<double> &q, const Buffer<double> &s)
+CombinationSums products(Plan &plan, const Level &l, const Buffer<double> &q, const Buffer<double> &s)
 {
-  begin_join(plan.search);
-  join_nodes(plan.exec, l.layout, l.own, Products{q.data(), s.data(), l.r.data(), l.layout.half}, plan.search.data(),
+  begin_join(plan.sums);
+  join_nodes(plan.exec, l.layout, l.own, Products{q.data(), s.data(), l.r.data(), l.layout.half}, plan.sums.data(),
              true);
-  return sum_of(plan, l, plan.search);
+  return sum_of(plan, l, plan.sums);
 }
 
 // n.d := v and n.q := A v without what lies in the span of the others' images; false where nothing else is left.

@@ -85,11 +85,7 @@ struct TaoProblem : vipmg::Problem {
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
     PetscFunctionBegin;
-    if (((TAO_VIPMG *)tao->data)->options.monitor)
-      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)tao),
-                            "    %3" PetscInt_FMT
-                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %.0f upper %.0f\n",
-                            cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+    if (((TAO_VIPMG *)tao->data)->options.monitor) PetscCall(vipmg::PrintCycle((PetscObject)tao, cycle, n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -133,7 +129,7 @@ PetscErrorCode Solve(Tao tao)
   PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU, xu));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);
-  PetscCall(v->newton.Solve((PetscObject)tao, problem, tao->solution, tao->gradient, tao->XL, xu));
+  PetscCall(v->newton.Solve(problem, {tao->solution, tao->gradient, tao->XL, xu}));
   if (tao->reason == TAO_CONTINUE_ITERATING) tao->reason = TAO_DIVERGED_MAXITS;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,6 +23,12 @@ HD inline Tile tile_of(double *memory, const Box &b)
 }
 HD inline size_t places(const Box &b) { return (size_t)(2 * ((b.x1 - even_floor(b.x0) + 1) / 2) * (b.y1 - b.y0)); }
 
+// As forall_tiles(); a build for the host has no such kernels, as it has no use for tiles.
+template <class... Args> void forall_tiles_of_device(const Args &...args)
+{
+  if constexpr (device::built) forall_tiles(args...);
+}
+
 // A grid without ghosts: one process has all of it and no direction is periodic.
 template <bool Nine> struct Plane {
   Stencil3<2, Nine>    s;

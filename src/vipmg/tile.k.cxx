@@ -98,11 +98,7 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
     if (!Prolong) return y;
     if (relax.inverse[relax.plane.source(i, j, e)] != 0 && (!Masked || relax.mask[e]))
       y += i & 1 ? from.template value<1>(floor_half(i), j, 0) : from.template value<0>(floor_half(i), j, 0);
-    if (Projected) {
-      y = y < relax.lo[e] ? relax.lo[e] : y;
-      y = y > relax.up[e] ? relax.up[e] : y;
-    }
-    return y;
+    return Projected ? between(y, relax.lo[e], relax.up[e]) : y;
   }
   template <class Block> HD void operator()(Block &block, Measure &m) const
   {
@@ -173,7 +169,7 @@ go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const do
                                               plan.choice.pre};
   const Shape shape   = shape_for(l);
   const int   columns = shape.columns / l.step[0], rows = shape.rows / l.step[1];
-  forall_tiles(plan.exec, {0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
+  forall_tiles_of_device(plan.exec, Box{0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
 }
 
 template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish>
@@ -189,8 +185,8 @@ void go_up(Plan &plan, Level &l, const Level *c, const Operator &op, const doubl
   const size_t bytes = k.bytes({0, shape.columns, 0, shape.rows});
   if (Finish) {
     plan.active.zero();
-    forall_tiles(plan.exec, nodes, shape.columns, shape.rows, bytes, k, plan.active.data());
-  } else forall_tiles(plan.exec, nodes, shape.columns, shape.rows, bytes, k);
+    forall_tiles_of_device(plan.exec, nodes, shape.columns, shape.rows, bytes, k, plan.active.data());
+  } else forall_tiles_of_device(plan.exec, nodes, shape.columns, shape.rows, bytes, k);
 }
 
 } // namespace
@@ -258,8 +254,9 @@ void OneBlock::solve(const Plan &plan, Level &l, const Operator &op, bool projec
     constexpr bool nine = decltype(kind)::box;
     const auto     run  = [&](auto p) {
       constexpr bool P = decltype(p)::value;
-      forall_blocks(plan.exec, 1, threads, bytes_of_block(l),
-                         Bottom<nine, P>{relaxation<nine, P, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
+      if constexpr (device::built)
+        forall_blocks(plan.exec, 1, threads, bytes_of_block(l),
+                           Bottom<nine, P>{relaxation<nine, P, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
     };
     if (projected) run(std::true_type());
     else run(std::false_type());

@@ -107,12 +107,8 @@ template <bool Add, bool Clip, class From> struct Prolong {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const double    v = from.template value<P>(t, j, k);
-    double          y = (mask ? !mask[e] : inverse[e] == 0) ? x[e] : Add ? x[e] + v : v;
-    if (Clip) {
-      y = y < lo[e] ? lo[e] : y;
-      y = y > up[e] ? up[e] : y;
-    }
-    x[e] = y;
+    const double    y = (mask ? !mask[e] : inverse[e] == 0) ? x[e] : Add ? x[e] + v : v;
+    x[e]              = Clip ? between(y, lo[e], up[e]) : y;
   }
 };
 

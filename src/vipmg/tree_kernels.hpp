@@ -12,12 +12,6 @@ namespace tessera::vipmg::kernels {
 
 constexpr double far = 1e100; // a bound beyond it is none; PETSC_INFINITY is a number
 
-HD inline double between(double v, double lo, double up)
-{
-  v = v < lo ? lo : v;
-  return v > up ? up : v;
-}
-
 // From the numbering of the matrix. Unknowns of Dirichlet rows are solved for. x: also what restart() goes back to.
 struct Load {
   const int    *perm;
@@ -241,7 +235,7 @@ struct Step {
   double        t, *x;
   HD void       operator()(int p) const { x[p] = between(x[p] + t * v[p], lo[p], up[p]); }
 };
-struct Try { // x := x + v between its bounds; from: where it began
+struct AddBetweenBounds { // x := x + v between its bounds; from: where it began
   const double *v, *lo, *up;
   double       *x, *from;
   HD void       operator()(int p) const
@@ -250,7 +244,7 @@ struct Try { // x := x + v between its bounds; from: where it began
     x[p]    = between(x[p] + v[p], lo[p], up[p]);
   }
 };
-struct TakeBack { // v := the step that has led from there to x; x := where it began
+struct StepBack { // v := the step that has led from there to x; x := where it began
   const double *from;
   double       *x, *v;
   HD void       operator()(int p) const

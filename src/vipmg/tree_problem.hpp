@@ -38,10 +38,10 @@ public:
   void    full_multigrid() override;
   Measure cycle(bool monotone, bool newton) override;
   Measure measure() override;
-  void    take(const double *X0, const double *Y) override;
-  void    keep() override;
+  void    set_correction(const double *X0, const double *Y) override;
+  void    keep_correction() override;
   Moved   step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X) override;
-  Point   look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
+  Point   evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU) override;
   bool    symmetric() const override { return symmetric_; }
   // bounds along a direction of their own have none on the next grid
   bool    monotone() const override { return params_.variant == Variant::hybrid && reflect_.empty(); }

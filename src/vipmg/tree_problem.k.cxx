@@ -178,12 +178,12 @@ bool TreeProblem::restart()
   return !(sum(0, Size{start_.data()}) == 0);
 }
 
-void TreeProblem::take(const double *X0, const double *Y)
+void TreeProblem::set_correction(const double *X0, const double *Y)
 {
   for_each(exec_, level(0).unknowns(), Take{tree_.order().data(), X0, Y, level(0).bs, grids_[0].x.data()});
 }
 
-void TreeProblem::keep()
+void TreeProblem::keep_correction()
 {
   std::swap(grids_[0].x, kept_);
 }
@@ -201,7 +201,7 @@ Measure TreeProblem::measure()
   return m;
 }
 
-Point TreeProblem::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
+Point TreeProblem::evaluate(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
   const Point p = join_each<Point>(exec_, level(0).unknowns(),
                                    Look{tree_.order().data(), F, X, X0 ? X0 : X, XL, XU, grids_[0].r.data(),
@@ -330,9 +330,9 @@ void TreeProblem::correct(int l)
     const double vv = product(l, g.v.data(), ProductAndDot{g.v.data(), q_.data()});
     t = !(vv > 0 && rv > 0) ? 0 : rv > 0.6 * vv ? 1 : rv / vv;
     if (t == 1 || !(vv > 0) || k == followed) break;
-    for_each(exec_, n, Try{g.v.data(), g.lo.data(), g.up.data(), g.x.data(), z_.data()});
+    for_each(exec_, n, AddBetweenBounds{g.v.data(), g.lo.data(), g.up.data(), g.x.data(), z_.data()});
     sweep(l);
-    for_each(exec_, n, TakeBack{z_.data(), g.x.data(), g.v.data()});
+    for_each(exec_, n, StepBack{z_.data(), g.x.data(), g.v.data()});
     rv = sum(l, DotProduct<double>{g.v.data(), g.r.data()});
   }
   for_each(exec_, n, Step{g.v.data(), g.lo.data(), g.up.data(), t, g.x.data()});

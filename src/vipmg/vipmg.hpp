@@ -103,7 +103,7 @@ struct Measure {
   }
 };
 
-// What look() finds.
+// What evaluate() finds.
 struct Point {
   Measure measure;             // of the correction zero
   // sum of squares of F + r, r the residual before: how far F is from what the model foretold
@@ -134,6 +134,13 @@ struct Moved {
   }
 };
 
+// The nearest number between the bounds.
+HD inline double between(double v, double lo, double up)
+{
+  v = v < lo ? lo : v;
+  return v > up ? up : v;
+}
+
 // X0 + t d between the bounds of X; a node at its bound is there exactly, whatever the rounding of differences.
 HD inline double step_to(double X0, double XL, double XU, double d, double t)
 {
@@ -143,10 +150,10 @@ HD inline double step_to(double X0, double XL, double XU, double d, double t)
   return v;
 }
 
-// Sums of a line search.
-struct Search {
+// Sums by which the correction v and the last step p are combined, and the length of a step along v is found.
+struct CombinationSums {
   double vv = 0, vp = 0, pp = 0, rv = 0, rp = 0; // v . A v, v . A p, p . A p, r . v, r . p
-  HD void join(const Search &o)
+  HD void join(const CombinationSums &o)
   {
     vv += o.vv;
     vp += o.vp;
@@ -217,7 +224,8 @@ struct Plan {
   double             zero_tolerance = 1e-8;
   std::vector<Level> levels;
   Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
-  Buffer<Search>     search; // two to be joined, of the combination and of the line search
+  // two to be joined, of the combination, and two of the line search that follows
+  Buffer<CombinationSums> sums;
   Buffer<Measure>    measure, active; // two to be joined; `active`: changes of the active set alone
   Buffer<Strength>   strength;
   bool               built = false;
@@ -239,7 +247,7 @@ struct Plan {
 // wind and leave what is the same along a closed streamline to coarse grids. In space more sweeps do as much, and
 // small grids, of which there are many where directions are coarsened one by one, take time. One sweep is little where
 // the operator is `varied`.
-inline Params chosen(const Plan &plan, Params p)
+inline Params resolve(const Plan &plan, Params p)
 {
   const bool windy = !plan.levels.empty() && plan.levels[0].ordered;
   if (p.cycle == Cycle::automatic)
@@ -284,9 +292,9 @@ void truncate(Plan &plan, int top);
 // What is automatic of the params, and how each level is worked on. build() calls it, and who changes the params.
 void choose(Plan &plan);
 void make_inverse(Plan &plan, Level &l, Operator &op);
-void find_same(Plan &plan, const Level &l, Operator &op); // op.same; on the host make_inverse() does it
+void find_stretches(Plan &plan, const Level &l, Operator &op); // op.same; on the host make_inverse() does it
 // The stretches of l.truncated from those of l.A: the longest parts of them whose rows have not been cut.
-void same_but_cut(Plan &plan, Level &l);
+void shorten_stretches(Plan &plan, Level &l);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);

@@ -359,9 +359,9 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
   if (t.c.empty()) t.c.resize({1, Space::cuda});
-  if (t.for_host.reach(sizeof(Shown) + sizeof(double))) {
-    memset(t.for_host.data(), 0, sizeof(Shown) + sizeof(double));
-    t.shown = (Shown *)t.for_host.data();
+  if (t.for_host.reach(sizeof(HostResults) + sizeof(double))) {
+    memset(t.for_host.data(), 0, sizeof(HostResults) + sizeof(double));
+    t.shown = (HostResults *)t.for_host.data();
     t.part  = (double *)(t.shown + 1);
   }
   const size_t wanted = header + (size_t)limits.iterations + 1;
@@ -414,7 +414,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     x.own.zero();
     finish();
   }
-  norms.assign(t.shown->norms, t.shown->norms + std::min(end.its + 1, Shown::few));
+  norms.assign(t.shown->norms, t.shown->norms + std::min(end.its + 1, HostResults::few));
   if (norms.size() <= (size_t)end.its) {
     norms.resize((size_t)end.its + 1);
     device::copy_to_host(norms.data(), t.norms(), norms.size() * sizeof(double));

@@ -69,7 +69,7 @@ struct State {
 };
 
 // What the host looks at when all is done, in its own memory: the state, and the first norms.
-struct Shown {
+struct HostResults {
   static constexpr int few = 64;
   State  state;
   double norms[few];
@@ -79,7 +79,7 @@ struct Shown {
 struct Begin {
   State     *state;
   double    *norms;
-  Shown     *shown;
+  HostResults     *shown;
   Limits     limits;
   bool       begun, flexible, single;
   double    *part; // several processes: this one's b'b, for the host
@@ -156,7 +156,7 @@ template <int N, class T> struct Multiply {
   double           *part;                      // several processes: this one's p'q, for the host
   Box               o, c, own_o, own_c, whole; // where p is stored; where q is
   using C = Cells<N, double>;
-  struct Held {
+  struct RowsBehind {
     C po[3], pc[3], e0[2], e1[2], e2[2], e3[2], fox[2], foy[3], fcx[2], fcy[3];
   };
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
@@ -169,7 +169,7 @@ template <int N, class T> struct Multiply {
     const bool     first = !state->its; // the last direction is anything then
     C              beta;
     double         dot = 0;
-    Held           k;
+    RowsBehind           k;
     for (int i = 0; i < N; ++i)
       beta.v[i] = Lanes<double>(first             ? 0
                                 : state->flexible ? -state->alpha * state->qz / state->last_rz
@@ -227,7 +227,7 @@ template <class T> struct Update {
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
-  Shown        *shown;
+  HostResults        *shown;
   double       *part; // several processes: this one's r'r, for the host
   MARCH double  operator()(size_t i) const // two values, which are read before the first is written
   {
@@ -272,7 +272,7 @@ template <class T> struct Update {
     const double norm = sqrt(rr);
     if (t.running()) {
       norms[t.its + 1] = norm;
-      if (t.its + 1 < Shown::few) shown->norms[t.its + 1] = norm;
+      if (t.its + 1 < HostResults::few) shown->norms[t.its + 1] = norm;
     }
     t.stepped(norm);
     if (!t.running()) shown->state = t;
@@ -307,7 +307,7 @@ struct SchurSolver::Parts {
   Reduction      reduction, alone; // alone: of kernels that have no sum
   Layout         layout;
   Pinned         for_host;       // what kernels write to,
-  Shown         *shown = nullptr; // and what it holds
+  HostResults         *shown = nullptr; // and what it holds
   double        *part = nullptr; // several processes' sums
   State         *state() { return (State *)memory.data(); }
   double        *norms() { return memory.data() + header; }

@@ -107,32 +107,26 @@ PetscErrorCode SchurSpace::Begin()
 // are one.
 PetscErrorCode SchurSpace::NullSpace()
 {
-  const double *res;
-  MatNullSpace  nullspace;
-
   PetscFunctionBegin;
-  PetscCall(pc_.null.Get(ksp_->pc, &nullspace));
-  if (nullspace) {
-    PetscBool  constant;
-    PetscInt   n;
-    const Vec *vectors;
-    PetscCall(MatNullSpaceGetVecs(nullspace, &constant, &n, &vectors));
-    for (PetscInt i = constant ? -1 : 0; i < n; ++i) {
-      rrb::BlackField v(plan_);
-      if (i < 0) rrb::black_set(plan_, 1, v);
-      else {
-        PetscCall(pc_.matrix.GetRead(vectors[i], plan_.exec.space, &res));
-        rrb::black_load(plan_, res, v);
-        PetscCall(pc_.matrix.RestoreRead());
-      }
-      PetscCall(Project(v));
-      double c = rrb::black_dot(plan_, v, v);
-      PetscCall(Sum(comm(), 1, &c));
-      if (!(c > 0)) continue;
-      rrb::black_combine(plan_, 0, v, 1 / PetscSqrtReal(c), v);
-      null_.push_back(std::move(v));
+  PetscCall(pc_.null.ForVectors(ksp_->pc, [&](Vec from) {
+    rrb::BlackField v(plan_);
+    const double   *values;
+
+    PetscFunctionBegin;
+    if (!from) rrb::black_set(plan_, 1, v);
+    else {
+      PetscCall(pc_.matrix.GetRead(from, plan_.exec.space, &values));
+      rrb::black_load(plan_, values, v);
+      PetscCall(pc_.matrix.RestoreRead());
     }
-  }
+    PetscCall(Project(v));
+    double c = rrb::black_dot(plan_, v, v);
+    PetscCall(Sum(comm(), 1, &c));
+    if (!(c > 0)) PetscFunctionReturn(PETSC_SUCCESS);
+    rrb::black_combine(plan_, 0, v, 1 / PetscSqrtReal(c), v);
+    null_.push_back(std::move(v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -50,22 +50,17 @@ int ThreeSpace::Ahead() const
 
 PetscErrorCode ThreeSpace::Begin()
 {
-  MatNullSpace nullspace;
-
   PetscFunctionBegin;
-  const double enough = Unwatched() && ksp_->normtype == KSP_NORM_UNPRECONDITIONED ? ksp_->ttol : 0;
+  const double tolerance = Unwatched() && ksp_->normtype == KSP_NORM_UNPRECONDITIONED ? ksp_->ttol : 0;
   begun_ = true;
-  PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b, enough); }));
-  PetscCall(null_.Get(ksp_->pc, &nullspace));
-  if (nullspace) { // that of the Schur complement is A's on the black nodes
-    PetscBool  constant;
-    PetscInt   n;
-    const Vec *vectors;
-    PetscCall(MatNullSpaceGetVecs(nullspace, &constant, &n, &vectors));
-    if (constant) reduced_.add_null(nullptr);
-    for (PetscInt i = 0; i < n; ++i)
-      PetscCall(Read(vectors[i], [&](const double *v) { reduced_.add_null(v); }));
-  }
+  PetscCall(Read(Source(), [&](const double *b) { reduced_.begin(b, tolerance); }));
+  // The null space of the Schur complement is A's on the black nodes.
+  PetscCall(null_.ForVectors(ksp_->pc, [&](Vec from) {
+    PetscFunctionBegin;
+    if (from) PetscCall(Read(from, [&](const double *v) { reduced_.add_null(v); }));
+    else reduced_.add_null(nullptr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -71,7 +71,7 @@ INSTANTIATE(Several<double, 8>)
 #ifdef TESSERA_HAVE_DEVICE
 namespace {
 // A right-hand side in natural order. Outside of the own nodes: zero, or the ghost values of a field.
-struct Given {
+struct RightSide {
   const double *p;
   Box           own;
   View<double>  ghosts;
@@ -84,13 +84,14 @@ struct Given {
   HD double at(int x, int y) const { return !many || own.contains(x, y) ? mine(x, y) : ghosts.at(x, y); }
 };
 struct LoadBorder {
-  Given b;
+  RightSide b;
   HD void operator()(int x, int y) const { b.ghosts.at(x, y) = b.mine(x, y); }
 };
-Given given(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
+RightSide right_side(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
 // Calls store(quarter, place, value) for the right-hand side of a cell's black nodes; n: distance of rows in memory.
-template <class F, class Store> HD inline void eliminate(const F &f, const Given &b, const double (&v)[4], const Box &o,
-                                                         const Box &c, int X, int Y, ptrdiff_t n, const Store &store)
+template <class F, class Store>
+HD inline void eliminate(const F &f, const RightSide &b, const double (&v)[4], const Box &o, const Box &c, int X, int Y,
+                         ptrdiff_t n, const Store &store)
 {
   const int       x = 2 * X, y = 2 * Y;
   const ptrdiff_t p = X + Y * n;
@@ -99,7 +100,7 @@ template <class F, class Store> HD inline void eliminate(const F &f, const Given
 }
 template <class F, class T> struct Start { // per cell; b'b
   F            f;
-  Given        b;
+  RightSide        b;
   View<double> r;
   View<T>      to;
   Box          o, c;
@@ -119,7 +120,7 @@ template <class F, class T> struct Start { // per cell; b'b
 };
 template <class F, class T> struct BlackOf { // the same without r and b'b
   F       f;
-  Given   b;
+  RightSide   b;
   View<T> to;
   Box     o, c;
   HD void operator()(int X, int Y) const
@@ -132,7 +133,7 @@ template <class F, class T> struct BlackOf { // the same without r and b'b
 // The solution at all nodes, from x + *kept p at the black ones; kept = nullptr: from x.
 template <class F, class T> struct Finish {
   F             f;
-  Given         b;
+  RightSide         b;
   View<T>       x, p;
   View<double>  out;
   const double *kept;
@@ -160,7 +161,7 @@ template <class T> void black_start(Plan &plan, const double *b, const View<doub
                                     Reduction &reduction, const Begin &begin)
 {
   Level      &g     = plan.levels[0];
-  const Given input = given(g, b);
+  const RightSide input = right_side(g, b);
   const Box   own   = input.own;
   if (input.many) { // the red neighbours on other processes, who ask for up to three nodes from the border
     auto border = [&](const Box &nodes) { return part(intersect(nodes, own), LoadBorder{input}); };
@@ -191,7 +192,7 @@ void black_finish(Plan &plan, const double *b, const View<double> &x, const View
     forall(plan.exec, g.grid.cells(),
                 Finish<std::decay_t<decltype(f)>, double>{
              f,
-             given(g, b),
+             right_side(g, b),
              x,
              p,
              natural_view(out, own.x0, own.y0, own.x1 - own.x0),
@@ -210,7 +211,7 @@ template <class T> void black_of(Plan &plan, const double *b, const View<T> &to)
     using F = std::decay_t<decltype(f)>;
     if constexpr (F::stride == 1)
       forall(plan.exec, g.grid.cells(),
-             BlackOf<F, T>{f, given(g, b), to, g.grid.owned(quarter_o), g.grid.owned(quarter_c)});
+             BlackOf<F, T>{f, right_side(g, b), to, g.grid.owned(quarter_o), g.grid.owned(quarter_c)});
   });
 }
 template void black_of(Plan &, const double *, const View<double> &);
@@ -226,7 +227,7 @@ template <class T> void whole_of(Plan &plan, const double *b, const View<T> &x, 
       forall(plan.exec, g.grid.cells(),
              Finish<F, T>{
                f,
-               given(g, b),
+               right_side(g, b),
                x,
                x,
                natural_view(out, own.x0, own.y0, own.x1 - own.x0),

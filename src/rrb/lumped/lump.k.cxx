@@ -373,7 +373,7 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure)
     forall(plan.exec, level.grid.owned(quarter_o), DropKept{f});
     for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   }
-  if (Findings *const notes = f.nine ? nullptr : plan.found.notes()) {
+  if (Findings *const notes = f.nine ? nullptr : plan.findings.notes()) {
     const FirstBad bad{failure ? &notes->bad : nullptr, 2 * level.index + 1};
     forall_parts(plan.exec,
                  part(level.grid.owned(1),
@@ -395,7 +395,7 @@ void Lumped::create(Plan &plan)
 {
   const Params &p = plan.params;
   for (Level &l : plan.levels) {
-    const bool factors = l.step == Step::coarsen || (l.step == Step::solve && plan.half);
+    const bool factors = l.step == Step::coarsen || (l.step == Step::solve && plan.eliminate_last_red);
     l.b.resize(l.layout);
     if (factors) l.t.resize(l.layout.elements(1));
     if (factors && p.single) {
@@ -405,7 +405,7 @@ void Lumped::create(Plan &plan)
     l.accelerated = l.index && l.step == Step::coarsen && p.cycle != Cycle::v && l.index % p.every == 0;
     if (l.accelerated)
       for (Field *f : {&l.x, &l.r, &l.w, &l.d, &l.q}) f->resize(l.layout);
-    if (l.step == Step::solve && plan.half) l.w.resize(l.layout);
+    if (l.step == Step::solve && plan.eliminate_last_red) l.w.resize(l.layout);
   }
 }
 

@@ -83,7 +83,7 @@ Numbering number_nodes(Plan &plan, const Grid &g)
     const int line = !fold ? i : i % 2 ? lines - 1 - i / 2 : i / 2;
     for (int j = 0; j < length; ++j) {
       const int x = across ? line : j, y = across ? j : line;
-      if (plan.half && (x + y) % 2) continue;
+      if (plan.eliminate_last_red && (x + y) % 2) continue;
       n.number[(size_t)y * g.nx + x] = (int)plan.remainder.x.size();
       plan.remainder.x.push_back(x);
       plan.remainder.y.push_back(y);
@@ -105,7 +105,7 @@ Buffer<int> band_nodes(const Plan &plan)
 // Is the grid small enough to be factorised where it lies, on the device?
 bool fits_on_device(const Plan &plan, const Grid &g, int wide)
 {
-  if (plan.remainder.kind != Exact::inverse || plan.half || g.size() > tuning::dense_cycle) return false;
+  if (plan.remainder.kind != Exact::inverse || plan.eliminate_last_red || g.size() > tuning::dense_cycle) return false;
   return wide <= inverse_width(wide) && inverse_scratch(inverse_width(wide)) <= device::block_scratch();
 }
 
@@ -123,7 +123,7 @@ void factor_on_device(Plan &plan, const Grid &g, Stencil &operand, const Numberi
     device::synchronize(); // the host's copies go
   }
   if (r.matrix.size() != (size_t)n * (w + 1)) r.matrix.resize({(size_t)n * (w + 1), Space::cuda});
-  int *const failed = &plan.found.notes()->row;
+  int *const failed = &plan.findings.notes()->row;
   forall(plan.exec, {0, n, 0, 1},
          BandKernel{operand.view(), r.node.data(), r.number.data(), r.matrix.data(), g.nx, g.ny, w, g.periodic_x,
                     g.periodic_y});
@@ -153,12 +153,12 @@ void assemble_band(Plan &plan, const Grid &g, Stencil &a, const std::vector<int>
   const View<double> C = a.C();
   for (int y = 0; y < g.ny; ++y)
     for (int x = 0; x < g.nx; ++x) {
-      const bool red = plan.half && (x + y) % 2;
+      const bool red = plan.eliminate_last_red && (x + y) % 2;
       if (!red) {
         const int i = number[(size_t)y * g.nx + x];
         add(i, i, C.at(x, y));
         for (int k = 0; k < 9; ++k)
-          if (k != 4 && (a.nine || k % 2) && !(plan.half && k % 2))
+          if (k != 4 && (a.nine || k % 2) && !(plan.eliminate_last_red && k % 2))
             add(i, wrapped(x + direction_dx(k), y + direction_dy(k)), *a.slot(x, y, k));
       } else
         for (int k = 1; k < 9; k += 2)
@@ -195,7 +195,7 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
   const bool   single = kind == Exact::inverse && std::holds_alternative<Multigrid<float>>(plan.method) && level.index;
   const double singular =
     kind == Exact::inverse ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
-  if (plan.half) eliminate_red(plan, level, operand, &failure);
+  if (plan.eliminate_last_red) eliminate_red(plan, level, operand, &failure);
   const Numbering numbering = number_nodes(plan, g);
   if (fits_on_device(plan, g, numbering.wide)) return factor_on_device(plan, g, operand, numbering, single, singular);
   Stencil  on_host;
@@ -209,7 +209,7 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
     if (single) plan.remainder.inverse<float>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);
     else plan.remainder.inverse<double>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);
   }
-  if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
+  if (plan.eliminate_last_red) keep_factors(plan, level, operand); // those of the red nodes
 }
 
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
@@ -235,7 +235,7 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
     }
   };
   if constexpr (std::is_same_v<T, double>)
-    if (plan.half) {
+    if (plan.eliminate_last_red) {
       black_rhs(plan, level, b, level.w.v);
       solve(level.w.v);
       copy(plan.exec, level.grid, mask_o | mask_c, out, level.w.v);

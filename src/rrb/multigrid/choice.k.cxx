@@ -17,8 +17,8 @@ bool chooses(const Params &p)
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (adds_sweeps(plan.choice.rough) || plan.choice.rough == Remedy::algebraic) return Smoother::point;
-  if (plan.choice.rough == Remedy::lines) return Smoother::line_alternating;
+  if (adds_sweeps(plan.choice.remedy) || plan.choice.remedy == Remedy::algebraic) return Smoother::point;
+  if (plan.choice.remedy == Remedy::lines) return Smoother::line_alternating;
   const bool diagonal = d.diagonal > tuning::diagonal_fraction, y = d.weak_x > tuning::weak_fraction || diagonal,
              x = d.weak_y > tuning::weak_fraction || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
@@ -57,7 +57,7 @@ template <class T> double Multigrid<T>::try_out(Plan &plan, int l)
   }
   space.multiply(s.x, space.r);
   // algebraic levels are seldom bad
-  const size_t        steps = plan.choice.rough == Remedy::algebraic ? 5 : tuning::trial_steps;
+  const size_t        steps = plan.choice.remedy == Remedy::algebraic ? 5 : tuning::trial_steps;
   const double        first = sqrt(space.dot(space.r, space.r)), goal = 1e-6 * first;
   double              last = first, predicted = choice_never;
   bool                broke = true; // an indefinite M, unless nothing was left to do
@@ -118,7 +118,7 @@ double rival_iterations(const Plan &plan)
   if (!(in_use.expects(Remedy::no) > 0)) return least;
   for (Remedy r : choices(plan)) {
     if (!(in_use.expects(r) > 0)) return 0;
-    if (r != in_use.rough) least = std::min(least, cost(plan, r) * in_use.expects(r) / cost(plan, in_use.rough));
+    if (r != in_use.remedy) least = std::min(least, cost(plan, r) * in_use.expects(r) / cost(plan, in_use.remedy));
   }
   return least;
 }
@@ -129,7 +129,7 @@ static Choice choose(const Plan &plan)
   Choice choice = plan.choice;
   if (!(choice.expects(Remedy::no) > 0)) { // algebraic levels before anything else
     choice.settled = choice.expects() <= tuning::trial_fair;
-    if (!choice.settled) choice.rough = Remedy::no;
+    if (!choice.settled) choice.remedy = Remedy::no;
     return choice;
   }
   Remedy best = Remedy::no, next = Remedy::no; // next: the first one that has not been tried
@@ -141,8 +141,8 @@ static Choice choose(const Plan &plan)
     if (cost(plan, r) * choice.expects(r) < cost(plan, best) * choice.expects(best)) best = r;
   }
   const bool go_on = next != Remedy::no && choice.expects(best) > (next == Remedy::amli ? choice_cycle : choice_others);
-  choice.settled = !go_on && best == choice.rough;
-  choice.rough   = go_on ? next : best;
+  choice.settled   = !go_on && best == choice.remedy;
+  choice.remedy    = go_on ? next : best;
   return choice;
 }
 
@@ -153,7 +153,7 @@ bool unfit_for_single(const Plan &plan)
 
 bool disprove_choice(Plan &plan, double iterations)
 {
-  plan.choice.expected[(int)plan.choice.rough] = iterations;
+  plan.choice.expected[(int)plan.choice.remedy] = iterations;
   plan.choice = choose(plan);
   return !plan.choice.settled;
 }
@@ -167,13 +167,13 @@ bool try_choice(Plan &plan)
   const Directions &d    = grid.shares;
   const bool        wanted = !plan.choice.settled && chooses(p);
   const bool        doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_fraction && d.weak_y > tuning::mixed_fraction);
-  double    &expected = plan.choice.expected[(int)plan.choice.rough];
+  double           &expected = plan.choice.expected[(int)plan.choice.remedy];
   // known: back from another one
   if (!wanted || !grid.of_schur || !doubtful || plan.levels[root].step != Step::coarsen || expected > 0) {
     plan.choice.settled = true;
     return false;
   }
-  if (plan.choice.rough == Remedy::no) plan.choice.usual_lines = grid.smoother != Smoother::point;
+  if (plan.choice.remedy == Remedy::no) plan.choice.usual_lines = grid.smoother != Smoother::point;
   expected = std::visit([&](auto &m) { return m.try_out(plan, (int)root); }, plan.method);
   // gathered grids are tried by every process for itself
   MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm);

@@ -188,7 +188,8 @@ template <class T> void Multigrid<T>::visit(Plan &plan, int l)
   case Visit::amli:
     return amli_cycle(space, steps, g.spectrum[0], g.spectrum[1]);
   case Visit::fused_amli:
-    return fused_amli_cycle(space, steps, g.spectrum[0], g.spectrum[1]);
+    if constexpr (device::built) fused_amli_cycle(space, steps, g.spectrum[0], g.spectrum[1]);
+    return;
   case Visit::cycle:
     return cycle_nine(plan, l, s.b.v, s.x.v);
   case Visit::gather:

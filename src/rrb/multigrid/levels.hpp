@@ -24,7 +24,7 @@ inline size_t first_working_level(const Plan &plan)
 inline bool least_squares(const Plan &plan)
 {
   return plan.params.weights == Weights::least_squares ||
-         (plan.params.weights == Weights::automatic && fits_weights(plan.choice.rough));
+         (plan.params.weights == Weights::automatic && fits_weights(plan.choice.remedy));
 }
 
 // S1 of the finest grid in the precision of the hierarchy: CG's where that has it.
@@ -81,7 +81,7 @@ template <class T> StencilView<T> schur_plane(const SchurView<T> &a, int q)
 
 inline int sweeps(const Plan &plan, bool of_schur)
 {
-  if (plan.params.smooth || !of_schur || !adds_sweeps(plan.choice.rough)) return std::max(plan.params.smooth, 1);
+  if (plan.params.smooth || !of_schur || !adds_sweeps(plan.choice.remedy)) return std::max(plan.params.smooth, 1);
   return plan.strategy->rough_sweeps;
 }
 

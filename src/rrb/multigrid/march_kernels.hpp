@@ -70,6 +70,33 @@ template <int K, class C> MARCH void age(C (&a)[K])
   for (int d = K - 1; d > 0; --d) a[d] = a[d - 1];
 }
 
+// Gauss-Seidel D rows back at the nodes of a colour, whose neighbours in the same quarter have the other colour. b: the
+// right-hand side; x, y: couplings with the next node and with the next row; i: the inverse diagonal.
+template <int D, class C, int B, int X, int Y, int Z, int I>
+MARCH C relaxed(Warp w, const C (&b)[B], const C (&x)[X], const C (&y)[Y], const C (&z)[Z], const C (&i)[I])
+{
+  return (b[D] - x[D] * east(w, z[D]) - west(w, x[D] * z[D]) - y[D] * z[D - 1] - y[D + 1] * z[D + 1]) * i[D];
+}
+// What the four diagonal neighbours at c leave of the right-hand side b at o.
+template <int D, class C, int E, int Z>
+MARCH C residual_o(Warp w, const C &b, const C (&e0)[E], const C (&e1)[E], const C (&e2)[E], const C (&e3)[E],
+                   const C (&z)[Z])
+{
+  return b - e3[D] * z[D] - e2[D] * west(w, z[D]) - e1[D] * z[D + 1] - e0[D] * west(w, z[D + 1]);
+}
+
+// The rows of a chunk, and so many before and behind it as the phases need.
+template <class Kernel>
+MARCH void march_s1(const Kernel &kernel, const Strip<2> &s, typename Kernel::State &k, const March &m, int chunk,
+                    int behind)
+{
+  using Row    = typename Kernel::Row;
+  const int y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
+  for_row_pairs(
+    kernel, s, y0 - 4, y1 + behind, [&](const Row &in, int y) { kernel.template row<0>(s, k, in, y, y0, y1); },
+    [&](const Row &in, int y) { kernel.template row<1>(s, k, in, y, y0, y1); });
+}
+
 template <bool MANY, class T> struct S1Down {
   S1Fields<MANY, T> f;
   using C = Cells<2, T>;
@@ -100,19 +127,15 @@ template <bool MANY, class T> struct S1Down {
     k.fox[2] = in.fox, k.foy[2] = in.foy;
     // c, even X + Y, then odd one row behind
     k.zc[0]      = choose<active<P, 0, 0>>(k.rc[0] * k.ic[0], C());
-    const C c1 =
-      (k.rc[1] - k.fcx[1] * east(w, k.zc[1]) - west(w, k.fcx[1] * k.zc[1]) - k.fcy[1] * k.zc[0] - k.fcy[2] * k.zc[2]) *
-      k.ic[1];
+    const C c1 = relaxed<1>(w, k.rc, k.fcx, k.fcy, k.zc, k.ic);
     k.zc[1]      = choose<active<P, 1, 1>>(c1, k.zc[1]);
     // what that leaves at the even ones
     const C left = choose<active<P, 0, 2>>(
       k.fcx[2] * east(w, k.zc[2]) + west(w, k.fcx[2] * k.zc[2]) + k.fcy[2] * k.zc[1] + k.fcy[3] * k.zc[3], C());
     // o
-    k.so[1] = in.ro - k.e3[1] * k.zc[1] - k.e2[1] * west(w, k.zc[1]) - k.e1[1] * k.zc[2] - k.e0[1] * west(w, k.zc[2]);
+    k.so[1] = residual_o<1>(w, in.ro, k.e0, k.e1, k.e2, k.e3, k.zc);
     k.zo[1]      = choose<active<P, 0, 1>>(k.so[1] * k.io[1], C());
-    const C o1 =
-      (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) *
-      k.io[2];
+    const C o1 = relaxed<2>(w, k.so, k.fox, k.foy, k.zo, k.io);
     k.zo[2]      = choose<active<P, 1, 2>>(o1, k.zo[2]);
     // its share in the residual at c, rows y - 3 and y - 2
     const C part  = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
@@ -130,12 +153,9 @@ template <bool MANY, class T> struct S1Down {
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const Strip<2> s  = m.template strip<2>(w, strip, reach_s1, f.whole);
-    const int      y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
+    const Strip<2> s = m.template strip<2>(w, strip, reach_s1, f.whole);
     State          k;
-    for_row_pairs(
-      *this, s, y0 - 4, y1 + 4, [&](const Row &in, int y) { row<0>(s, k, in, y, y0, y1); },
-      [&](const Row &in, int y) { row<1>(s, k, in, y, y0, y1); });
+    march_s1(*this, s, k, m, chunk, 4);
     return 0;
   }
 };
@@ -172,35 +192,24 @@ template <bool MANY, class T> struct S1Forth {
     // c, even X + Y, then odd one row behind
     k.sc[1]    = in.rc - (k.o_part + k.e1[0] * k.zo[0] + east(w, k.e0[0] * k.zo[0]));
     k.o_part   = k.e3[0] * k.zo[0] + east(w, k.e2[0] * k.zo[0]);
-    const C c0 =
-      (k.sc[1] - k.fcx[1] * east(w, k.zc[1]) - west(w, k.fcx[1] * k.zc[1]) - k.fcy[1] * k.zc[0] - k.fcy[2] * k.zc[2]) *
-      k.ic[1];
+    const C c0 = relaxed<1>(w, k.sc, k.fcx, k.fcy, k.zc, k.ic);
     k.zc[1]    = choose<active<P, 0, 1>>(c0, k.zc[1]);
-    const C c1 =
-      (k.sc[2] - k.fcx[2] * east(w, k.zc[2]) - west(w, k.fcx[2] * k.zc[2]) - k.fcy[2] * k.zc[1] - k.fcy[3] * k.zc[3]) *
-      k.ic[2];
+    const C c1 = relaxed<2>(w, k.sc, k.fcx, k.fcy, k.zc, k.ic);
     k.zc[2]    = choose<active<P, 1, 2>>(c1, k.zc[2]);
     // o
-    k.so[2] = in.ro - k.e3[2] * k.zc[2] - k.e2[2] * west(w, k.zc[2]) - k.e1[2] * k.zc[3] - k.e0[2] * west(w, k.zc[3]);
-    const C o0 =
-      (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) *
-      k.io[2];
+    k.so[2] = residual_o<2>(w, in.ro, k.e0, k.e1, k.e2, k.e3, k.zc);
+    const C o0 = relaxed<2>(w, k.so, k.fox, k.foy, k.zo, k.io);
     k.zo[2]    = choose<active<P, 0, 2>>(o0, k.zo[2]);
-    const C o1 =
-      (k.so[3] - k.fox[3] * east(w, k.zo[3]) - west(w, k.fox[3] * k.zo[3]) - k.foy[3] * k.zo[2] - k.foy[4] * k.zo[4]) *
-      k.io[3];
+    const C o1 = relaxed<3>(w, k.so, k.fox, k.foy, k.zo, k.io);
     k.zo[3]    = choose<active<P, 1, 3>>(o1, k.zo[3]);
     if (among(y - 2, y0, y1, f.c)) s.store(f.zc + (y - 2) * f.sy, k.zc[2], f.c);
     if (among(y - 3, y0, y1, f.o)) s.store(f.zo + (y - 3) * f.sy, k.zo[3], f.o);
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const Strip<2> s  = m.template strip<2>(w, strip, reach_s1, f.whole);
-    const int      y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
+    const Strip<2> s = m.template strip<2>(w, strip, reach_s1, f.whole);
     State          k;
-    for_row_pairs(
-      *this, s, y0 - 4, y1 + 3, [&](const Row &in, int y) { row<0>(s, k, in, y, y0, y1); },
-      [&](const Row &in, int y) { row<1>(s, k, in, y, y0, y1); });
+    march_s1(*this, s, k, m, chunk, 3);
     return 0;
   }
 };
@@ -246,26 +255,18 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
       k.zc[0] = k.zc[0] + k.ec[0];
       k.zo[0] = k.zo[0] + in.w3 * k.ec[0] + in.w2 * west(w, k.ec[0]) + in.w1 * k.ec[1] + in.w0 * west(w, k.ec[1]);
     }
-    k.so[0] = k.ro[0] - k.e3[0] * k.zc[0] - k.e2[0] * west(w, k.zc[0]) - k.e1[0] * k.zc[1] - k.e0[0] * west(w, k.zc[1]);
+    k.so[0] = residual_o<0>(w, k.ro[0], k.e0, k.e1, k.e2, k.e3, k.zc);
     // o, odd X + Y, then even one row behind
-    const C o1 =
-      (k.so[1] - k.fox[1] * east(w, k.zo[1]) - west(w, k.fox[1] * k.zo[1]) - k.foy[1] * k.zo[0] - k.foy[2] * k.zo[2]) *
-      k.io[1];
+    const C o1 = relaxed<1>(w, k.so, k.fox, k.foy, k.zo, k.io);
     k.zo[1]    = choose<active<P, 1, 1>>(o1, k.zo[1]);
-    const C o0 =
-      (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) *
-      k.io[2];
+    const C o0 = relaxed<2>(w, k.so, k.fox, k.foy, k.zo, k.io);
     k.zo[2]    = choose<active<P, 0, 2>>(o0, k.zo[2]);
     // c
     k.sc[3]    = k.rc[3] - (k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]));
     k.t_part   = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
-    const C c1 =
-      (k.sc[3] - k.fcx[3] * east(w, k.zc[3]) - west(w, k.fcx[3] * k.zc[3]) - k.fcy[3] * k.zc[2] - k.fcy[4] * k.zc[4]) *
-      k.ic[3];
+    const C c1 = relaxed<3>(w, k.sc, k.fcx, k.fcy, k.zc, k.ic);
     k.zc[3]    = choose<active<P, 1, 3>>(c1, k.zc[3]);
-    const C c0 =
-      (k.sc[4] - k.fcx[4] * east(w, k.zc[4]) - west(w, k.fcx[4] * k.zc[4]) - k.fcy[4] * k.zc[3] - k.fcy[5] * k.zc[5]) *
-      k.ic[4];
+    const C c0 = relaxed<4>(w, k.sc, k.fcx, k.fcy, k.zc, k.ic);
     k.zc[4]    = choose<active<P, 0, 4>>(c0, k.zc[4]);
     if (among(y - 2, y0, y1, f.o)) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o);
     if (among(y - 4, y0, y1, f.c)) s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c);
@@ -274,12 +275,9 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const Strip<2> s  = m.template strip<2>(w, strip, reach_s1, f.whole);
-    const int      y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
+    const Strip<2> s = m.template strip<2>(w, strip, reach_s1, f.whole);
     State          k;
-    for_row_pairs(
-      *this, s, y0 - 4, y1 + 4, [&](const Row &in, int y) { row<0>(s, k, in, y, y0, y1); },
-      [&](const Row &in, int y) { row<1>(s, k, in, y, y0, y1); });
+    march_s1(*this, s, k, m, chunk, 4);
     return s.sum(k.dot_o, f.own_o()) + s.sum(k.dot_c, f.own_c());
   }
   MARCH void finish(double dot) const { *result = dot; }

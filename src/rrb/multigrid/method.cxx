@@ -94,9 +94,9 @@ template <class T> void Multigrid<T>::set_cycle(Plan &plan)
   const size_t     root    = first_working_level(plan);
   const GridReport grid    = report(root);
   const bool        rotated = !grid.of_schur && grid.shares.diagonal > tuning::diagonal_fraction;
-  const Remedy      rough   = plan.choice.rough;
+  const Remedy      remedy  = plan.choice.remedy;
   plan.cycle = plan.params.cycle == Cycle::automatic
-               ? (fits_weights(rough) || rough == Remedy::amli || rotated ? Cycle::amli : Cycle::v)
+               ? (fits_weights(remedy) || remedy == Remedy::amli || rotated ? Cycle::amli : Cycle::v)
                : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;

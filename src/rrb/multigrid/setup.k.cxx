@@ -40,10 +40,10 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolati
 }
 
 // What setup has made, in the hierarchy: the same memory, or another precision.
-template <class T> struct Keep {
+template <class T> struct StoreInHierarchy {
   const Plan           &plan;
   ConvertAll<double, T> list;
-  explicit Keep(const Plan &p) : plan(p) { }
+  explicit StoreInHierarchy(const Plan &p) : plan(p) { }
   // inverse: where it is made on the way, in another precision
   void operator()(Buffer<double> &from, Buffer<T> &to, T *inverse = nullptr)
   {
@@ -85,7 +85,7 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
     constexpr int         S = decltype(stride)::value;
     const GapKernel<1, S> at_a{A, nx, ny};
     const GapKernel<2, S> at_b{A, nx, ny};
-    Findings *const notes = plan.found.notes();
+    Findings *const       notes = plan.findings.notes();
     if (!notes) return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
     forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, &notes->loose}),
                  part(g.grid.owned(2), GapWatched<2, S>{at_b, &notes->loose}));
@@ -105,7 +105,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
     single  = schur_view(g.layout, s.schur);
     inverse = place(g.layout, s.inverse.data());
   }
-  Findings *const notes = plan.found.notes();
+  Findings *const notes = plan.findings.notes();
   with_stride(A.C.sx, [&](auto stride) {
     constexpr int           S = decltype(stride)::value;
     const EdgeParts<S>      edges(A, g.grid, P, weights, true);
@@ -128,7 +128,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
 
 // Kernels that make several things at once, where nothing has ghost nodes: S1 with the weights; and in the hierarchy's
 // single precision, too, P, unless it is corrected afterwards, and the operator of the next grid.
-bool joint(const Plan &plan, const Level &g) { return plan.strategy->joint && g.halo.empty(); }
+bool joint(const Plan &plan, const Level &g) { return device::built && plan.strategy->joint && g.halo.empty(); }
 template <class T> bool single_weights(const Plan &plan, const Level &g)
 {
   return std::is_same_v<T, float> && joint(plan, g) && !least_squares(plan);
@@ -200,7 +200,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Level        &g = plan.levels[l];
   MultigridLevel<T> &s = hierarchy<T>(plan)[l];
   Schur        &target = schur_made<T>(plan, l);
-  Keep<T>       keep(plan);
+  StoreInHierarchy<T>       keep(plan);
   const bool    at_once = joint(plan, g);
   if (at_once) eliminate_red(plan, g, a, &failure);
   else {
@@ -208,7 +208,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
     check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
-    if (!plan.found.notes()) find_loose_parts<T>(plan, l, loose); // else take_findings() does
+    if (!plan.findings.notes()) find_loose_parts<T>(plan, l, loose); // else take_findings() does
   }
   const SchurView<double> v = schur_view(g.layout, target);
   for (int q : {0, 3})
@@ -247,9 +247,9 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
 {
   Level        &g = plan.levels[l];
   MultigridLevel<T> &s = hierarchy<T>(plan)[l];
-  Keep<T>       keep(plan);
+  StoreInHierarchy<T>       keep(plan);
   // else galerkin() has looked
-  if (!plan.found.notes() || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
+  if (!plan.findings.notes() || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
   for (Lines direction : {lines_x, lines_y})
     if (uses(s.smoother, direction))
       lines_of(s, 0, direction).setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
@@ -374,14 +374,14 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
   if (!plan.choice.settled) {
     s.algebraic.clear();
     s.shares = strong_directions(plan.exec, A, g.grid);
-    if (s.of_schur && chooses(plan.params) && plan.choice.rough == Remedy::no && s.shares.leaps > tuning::many_leaps &&
+    if (s.of_schur && chooses(plan.params) && plan.choice.remedy == Remedy::no && s.shares.leaps > tuning::many_leaps &&
         !(plan.choice.expected[(int)Remedy::algebraic] > 0) && takes_algebraic(plan, g))
-      plan.choice.rough = Remedy::algebraic;
+      plan.choice.remedy = Remedy::algebraic;
     s.smoother = choose_smoother(plan, s.shares);
   }
   s.sweeps   = sweeps(plan, s.of_schur);
   s.sweeping = sweeping(plan, g, s);
-  if (s.of_schur && plan.choice.rough == Remedy::algebraic) return setup_algebraic<T>(plan, l, a, failure);
+  if (s.of_schur && plan.choice.remedy == Remedy::algebraic) return setup_algebraic<T>(plan, l, a, failure);
   if constexpr (std::is_same_v<T, double>)
     if (!s.of_schur) { // the memory of the last setup's weights
       for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
@@ -400,9 +400,10 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
     }
     if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, levels[l + 1]);
   }
-  if (s.of_schur && joint(plan, g))
-    schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
-  else interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
+  const bool together = s.of_schur && joint(plan, g);
+  if constexpr (device::built)
+    if (together) schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
+  if (!together) interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
   if (least_squares(plan)) {
     const bool fit = s.correction.empty() || !plan.choice.settled;
     if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
@@ -413,11 +414,12 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
   if (!on_the_way) interpolate_centres(plan.exec, A, g.grid, g.halo, P);
   // the remainder's factorisation will see
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve;
-  Findings *const   notes  = plan.found.notes();
+  Findings *const   notes  = plan.findings.notes();
   Watch             watch;
   if (notes)
     watch = {
-      {solved ? nullptr : &notes->bad, 2 * next.index + 1}, &notes->zero[l], plan.found.zeros != Zeros::none
+      {solved ? nullptr : &notes->bad, 2 * next.index + 1},
+      &notes->zero[l], plan.findings.zeros != Zeros::none
     };
   galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, singular<T>, coarse, notes ? &watch : nullptr,
            single, centres);

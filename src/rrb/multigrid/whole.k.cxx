@@ -384,7 +384,7 @@ template <class T> void Multigrid<T>::dense_cycles(Plan &plan)
     Level             &g = plan.levels[(size_t)l];
     MultigridLevel<T> &s = levels[(size_t)l];
     if (g.step == Step::solve) {
-      below = below && !plan.half && g.grid.size() <= tuning::dense_cycle;
+      below = below && !plan.eliminate_last_red && g.grid.size() <= tuning::dense_cycle;
       continue;
     }
     const bool accelerated = g.accelerated && plan.cycle != Cycle::v,

@@ -7,8 +7,8 @@ namespace tessera::rrb::three {
 
 // Numbers of conjugate gradients on a device; old: r'z of the iteration before, or zero.
 struct Scalars {
-  double     rz, old, pq, rr, null, enough; // enough: of the norm of r
-  int        told, done;                    // iterations that the host can read about; is there enough?
+  double     rz, old, pq, rr, null, tolerance; // tolerance: of the norm of r
+  int        recorded, done;                    // iterations that the host can read about; is there enough?
   HD double beta() const { return old > 0 ? rz / old : 0; }
   HD double alpha() const { return !done && rz > 0 && pq > 0 && rz - rz == 0 ? rz / pq : 0; } // zero: no step
 };
@@ -17,7 +17,7 @@ template <class T> class BlackSystem : public Reduced {
 public:
   explicit BlackSystem(Hierarchy<T> &h) : h_(h) { }
   void   setup(const Source &source, const Comm &comm);
-  void   begin(const double *b, double enough) override;
+  void   begin(const double *b, double tolerance) override;
   void   add_null(const double *v) override;
   double precondition() override;
   double norm2() override;
@@ -34,6 +34,7 @@ private:
   const double *diagonal(); // its inverse
   double        sum(double own) const; // over the processes
   void          launch_iteration();
+  template <class V> void make_orthogonal(V *v);
   Hierarchy<T>  &h_;
   Comm           comm_;
   Level<double>  double_; // operator and diagonal, where the hierarchy is in single precision
@@ -42,7 +43,7 @@ private:
   std::vector<Buffer<double>> null_; // the first nulls_; the others' memory is kept
   size_t                      nulls_ = 0;
   Buffer<Scalars> scalars_; // of iterate()
-  Pinned          told_;    // its last Iterations, on the host, each at its number % most_ahead
+  Pinned          results_;    // its last Iterations, on the host, each at its number % most_ahead
   int             launched_ = 0, seen_ = 0; // iterations
   Graph           graph_;
 };

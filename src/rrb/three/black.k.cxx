@@ -96,8 +96,9 @@ struct Multiply {
   }
 };
 
-// x += alpha p, r -= alpha q, r'r: 48 B a black node
-struct Step {
+// x += alpha p, r -= alpha q, r'r: 48 B a black node. FOUND: kernels have found alpha, and zero is no step, though p
+// and q may not be finite.
+template <bool FOUND> struct Step {
   const double *p, *q;
   double       *x, *r;
   Alpha         alpha;
@@ -105,37 +106,26 @@ struct Step {
   template <int P> HD double at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    const double    a = alpha.get(), v = r[e] - a * q[e];
-    x[e] += a * p[e];
-    r[e] = v;
+    const double    a = alpha.get();
+    double          v = r[e];
+    if (!FOUND || a != 0) {
+      v -= a * q[e];
+      x[e] += a * p[e];
+      r[e] = v;
+    }
     return v * v;
   }
   static constexpr int       width = width_of<Wide<double>>;
   template <int P> HD double wide(int, ptrdiff_t o, int, int, int from, int to) const
   {
-    const ptrdiff_t    e = (o + P * (ptrdiff_t)half) / width;
-    const double       a = alpha.get();
-    const Wide<double> v = widen(r)[e] - a * widen(q)[e];
-    widen(x)[e] += a * widen(p)[e];
-    widen(r)[e] = v;
-    return dot_inside(v, v, from, to);
-  }
-};
-
-// The same with a step that kernels have found. Zero is no step: x and r stay, though p and q may not be finite.
-struct StepOrNone {
-  Step                       step;
-  template <int P> HD double at(int t, ptrdiff_t o, int j, int k) const
-  {
-    if (step.alpha.get() != 0) return step.at<P>(t, o, j, k);
-    const double v = step.r[o + P * (ptrdiff_t)step.half];
-    return v * v;
-  }
-  static constexpr int       width = Step::width;
-  template <int P> HD double wide(int t, ptrdiff_t o, int j, int k, int from, int to) const
-  {
-    if (step.alpha.get() != 0) return step.wide<P>(t, o, j, k, from, to);
-    const Wide<double> v = widen(step.r)[(o + P * (ptrdiff_t)step.half) / width];
+    const ptrdiff_t e = (o + P * (ptrdiff_t)half) / width;
+    const double    a = alpha.get();
+    Wide<double>    v = widen(r)[e];
+    if (!FOUND || a != 0) {
+      v = v - a * widen(q)[e];
+      widen(x)[e] += a * widen(p)[e];
+      widen(r)[e] = v;
+    }
     return dot_inside(v, v, from, to);
   }
 };
@@ -155,20 +145,20 @@ template <class V> struct CombineBlack {
 };
 
 // The end of an iteration: what the host wants to know.
-struct Tell {
+struct RecordIteration {
   Scalars            *s;
   Reduced::Iteration *to;
   HD void             operator()(int) const
   {
-    to[s->told++ % Reduced::most_ahead] = {s->rz, s->pq, s->rr};
+    to[s->recorded++ % Reduced::most_ahead] = {s->rz, s->pq, s->rr};
     s->old = s->rz;
-    if (!(s->alpha() > 0) || sqrt(s->rr) <= s->enough) s->done = true; // no step: the host ends there
+    if (!(s->alpha() > 0) || sqrt(s->rr) <= s->tolerance) s->done = true; // no step: the host ends there
   }
 };
-struct SetEnough {
+struct SetTolerance {
   Scalars *s;
   double   norm;
-  HD void  operator()(int) const { s->enough = norm; }
+  HD void  operator()(int) const { s->tolerance = norm; }
 };
 
 // Black nodes of a vector in natural order, ones where there is none.
@@ -215,7 +205,7 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   comm_ = comm;
   for (Buffer<double> *v : {&r_, &x_, &p_, &q_})
     if (v->size() != n) v->resize(n);
-  if constexpr (std::is_same_v<T, double>) return find_same_rows(l);
+  if constexpr (std::is_same_v<T, double>) return find_stretches(l);
   Level<double> &d = double_;
   d.exec = l.exec, d.own = l.own, d.layout = l.layout, d.shared = l.shared, d.star = true;
   if (d.diagonal.size() != n) {
@@ -227,12 +217,12 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
   compress(d, source, differences);
   std::swap(d.halo, l.halo);
   for_each(l.exec, (int)n.n, Invert{d.a.data(), source.free, d.diagonal.data()});
-  find_same_rows(d);
+  find_stretches(d);
   l.same.fit(d.same.extent()); // what is equal in double precision is equal in single
   copy(d.same.data(), l.exec.space, l.same.data(), l.exec.space, d.same.size());
 }
 
-template <class T> void BlackSystem<T>::begin(const double *b, double enough)
+template <class T> void BlackSystem<T>::begin(const double *b, double tolerance)
 {
   Level<T>            &l    = h_.first();
   const uint8_t *const free = h_.free_among_dirichlet();
@@ -240,7 +230,7 @@ template <class T> void BlackSystem<T>::begin(const double *b, double enough)
   nulls_ = 0;
   scalars_.fit(Extent{1, l.exec.space});
   scalars_.zero();
-  for_each(l.exec, 1, SetEnough{scalars_.data(), enough});
+  for_each(l.exec, 1, SetTolerance{scalars_.data(), tolerance});
   launched_ = seen_ = 0;
   x_.zero();
   p_.zero();
@@ -255,6 +245,17 @@ template <class T> void BlackSystem<T>::begin(const double *b, double enough)
   on_black(l, ReduceRight<double, box::star_forward>{a, diagonal(), r_.data(), r_.data(), h_.free()});
 }
 
+// v loses its parts along the null vectors.
+template <class T> template <class V> void BlackSystem<T>::make_orthogonal(V *v)
+{
+  const Level<T> &l = h_.first();
+  for (size_t k = 0; k < nulls_; ++k) {
+    const double *const u = null_[k].data();
+    const double        c = sum(dot(l, black, u, v));
+    on_black(l, CombineBlack<V>{u, v, -c, 1, l.layout.half});
+  }
+}
+
 template <class T> void BlackSystem<T>::add_null(const double *v)
 {
   Level<T> &l = h_.first();
@@ -262,10 +263,7 @@ template <class T> void BlackSystem<T>::add_null(const double *v)
   Buffer<double> &n = null_[nulls_];
   n.fit(Extent{l.layout.size(), l.exec.space});
   on_black(l, LoadNull{v, l.own, n.data(), l.layout.half});
-  for (size_t k = 0; k < nulls_; ++k) {
-    const double c = sum(dot(l, black, null_[k].data(), n.data()));
-    on_black(l, CombineBlack<double>{null_[k].data(), n.data(), -c, 1, l.layout.half});
-  }
+  make_orthogonal(n.data());
   const double c = sum(dot(l, black, n.data(), n.data()));
   if (!(c > 0)) return;
   on_black(l, CombineBlack<double>{n.data(), n.data(), 0, 1 / sqrt(c), l.layout.half});
@@ -275,19 +273,11 @@ template <class T> void BlackSystem<T>::add_null(const double *v)
 template <class T> double BlackSystem<T>::precondition()
 {
   Level<T> &l = h_.first();
-  for (size_t k = 0; k < nulls_; ++k) { // the preconditioner would make large what rounding leaves of it
-    const Buffer<double> &u = null_[k];
-    const double          c = sum(dot(l, black, u.data(), r_.data()));
-    on_black(l, CombineBlack<double>{u.data(), r_.data(), -c, 1, l.layout.half});
-  }
+  make_orthogonal(r_.data()); // the preconditioner would make large what rounding leaves of null vectors
   on_black(l, LoadBlack<T>{r_.data(), l.inverse.data(), l.b.data(), l.z.data(), (T)l.smoother.first(),
                            l.layout.half});
   h_.run_cycle(true);
-  for (size_t k = 0; k < nulls_; ++k) {
-    const Buffer<double> &u = null_[k];
-    const double          c = sum(dot(l, black, u.data(), l.x.data()));
-    on_black(l, CombineBlack<T>{u.data(), l.x.data(), -c, 1, l.layout.half});
-  }
+  make_orthogonal(l.x.data());
   return sum(dot(l, black, r_.data(), l.x.data()));
 }
 
@@ -325,7 +315,7 @@ template <class T> double BlackSystem<T>::step(double alpha)
 {
   Level<T> &l = h_.first();
   return sum(box::sum_colour(l.exec, l.layout, l.own, black,
-                             Step{p_.data(), q_.data(), x_.data(), r_.data(), {alpha, nullptr}, l.layout.half}));
+                             Step<false>{p_.data(), q_.data(), x_.data(), r_.data(), {alpha, nullptr}, l.layout.half}));
 }
 
 template <class T> bool BlackSystem<T>::at_once() const
@@ -358,21 +348,21 @@ template <class T> void BlackSystem<T>::launch_iteration()
   on_black(l, Direct<T>{l.x.data(), p_.data(), {0, s}, l.layout.half});
   l.halo.exchange(p_.data());
   eliminate_then(l, matrix(), diagonal(), p_.data(), [&](const Box3 &) { total(Multiply{matrix(), end}, &s->pq); });
-  total(StepOrNone{{p_.data(), q_.data(), x_.data(), r_.data(), {0, s}, l.layout.half}}, &s->rr);
-  for_each(l.exec, 1, Tell{s, (Iteration *)told_.data()});
+  total(Step<true>{p_.data(), q_.data(), x_.data(), r_.data(), {0, s}, l.layout.half}, &s->rr);
+  for_each(l.exec, 1, RecordIteration{s, (Iteration *)results_.data()});
 }
 
 template <class T> Reduced::Iteration BlackSystem<T>::iterate(int ahead)
 {
   const Exec &exec = h_.first().exec;
   if (seen_ == launched_) {
-    (void)told_.reach(most_ahead * sizeof(Iteration));
+    (void)results_.reach(most_ahead * sizeof(Iteration));
     const uint64_t version = h_.prepare_cycle() << 16 | nulls_;
     for (const int end = launched_ + std::min(ahead, most_ahead); launched_ < end; ++launched_)
       graph_.run(exec.space, version, device::max_blocks, [&] { launch_iteration(); });
     device::synchronize(exec.space);
   }
-  const Iteration it = ((const Iteration *)told_.data())[seen_++ % most_ahead];
+  const Iteration it = ((const Iteration *)results_.data())[seen_++ % most_ahead];
   return device::failed() ? Iteration{NAN, NAN, NAN} : it;
 }
 

@@ -56,7 +56,7 @@ void report_differences(const Level<T> &l, const Comm &comm, const Buffer<Differ
 // alive, inverse, diagonal. free: nullptr where all nodes with a positive diagonal are.
 template <class T> void  scale(Level<T> &l, const uint8_t *free);
 // same: of the operator and, of a Schur complement, of `diagonal`.
-template <class T> void find_same_rows(Level<T> &l);
+template <class T> void find_stretches(Level<T> &l);
 // The nodes of this process by their kinds. Zero bytes are an empty one.
 struct Counts {
   int     fraction[8] = {0, 0, 0, 0, 0, 0, 0, 0}, line[3] = {0, 0, 0}, jumps = 0; // as in Kinds
@@ -73,7 +73,7 @@ struct Counts {
 };
 // Two results, which are to be joined.
 template <class T> void  find_kinds(Level<T> &l, bool finest, Counts *result);
-template <class T> Kinds shares(const Level<T> &l, const Comm &comm, const Counts &c);
+template <class T> Kinds kinds_of(const Level<T> &l, const Comm &comm, const Counts &c);
 // In a periodic direction of one node its couplings along it are with itself.
 template <class T> void fold(Level<T> &l, int direction);
 
@@ -99,22 +99,22 @@ template <class T> void name_node(const std::vector<Level<T>> &levels, size_t k,
 
 template <class T> class BlackSystem; // black.hpp
 
-// What the trial has shown.
-struct Tried {
-  bool   alone    = false; // one direction may be coarsened alone wherever that serves more nodes,
-  bool   spared   = false; // and was not for fear of many coarse nodes
-  bool   lines    = false; // nodes with one strong direction may be left to lines
-  bool   whole    = false; // the finest grid is not a Schur complement, as it has lines
-  bool   lined    = false; // some level has more than 5 % of nodes with one strong direction that is not coarsened
-  bool   chosen   = false; // the last setup has chosen the grids
-  double more     = 1;     // what degrees are multiplied by
-  double expected = 0;     // iterations for 1e-6
-  double before   = 0;     // the same of earlier values, whose choices alone and lines are
+// What the trial has shown, and what of it grids are chosen by.
+struct TrialResult {
+  bool   single_direction = false; // one direction may be coarsened alone wherever that serves more nodes,
+  bool   avoided_single   = false; // and was not for fear of many coarse nodes
+  bool   lines            = false; // nodes with one strong direction may be left to lines
+  bool   without_schur    = false; // the finest grid is not a Schur complement, as it has lines
+  bool   line_nodes       = false; // some level has more than 5 % of nodes with one strong direction, not coarsened
+  bool   new_grids        = false; // the last setup has chosen the grids
+  double degree_factor    = 1;     // what degrees are multiplied by
+  double expected         = 0;     // iterations for 1e-6
+  double expected_before  = 0;     // the same of earlier values, which single_direction and lines are from
   // What the choice of grids for other values begins with.
-  Tried  kept() const
+  TrialResult for_new_values() const
   {
-    Tried t;
-    t.alone = alone, t.lines = lines, t.before = expected;
+    TrialResult t;
+    t.single_direction = single_direction, t.lines = lines, t.expected_before = expected;
     return t;
   }
 };
@@ -125,14 +125,14 @@ public:
   ~Hierarchy() override;
   void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                  const std::vector<Box3> &boxes, const Params &params) override;
-  Failure                 setup(const Source &source, bool refresh) override;
+  Failure setup(const Source &source, bool refresh) override;
   void    apply(const double *x, double *y) override;
   std::vector<GridReport> report() const override;
   size_t                  bytes() const override;
-  double                  flops() const override;
+  double  flops() const override;
   Cycle                   cycle() const override { return cycle_; }
-  double                  expected() const override { return tried_.expected; }
-  int                     parts() const override { return parts_.count(); }
+  double  expected() const override { return trial_.expected; }
+  int     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
   Reduced                *reduced() override;
   Peers                  *peers() const override { return peers_.get(); }
@@ -143,12 +143,12 @@ public:
   const uint8_t *free_among_dirichlet() const { return dirichlet_ ? free_.data() : nullptr; } // nullptr: all are
   // levels_[0].x from levels_[0].b, which changes. begun: levels_[0].z is the first step's already, which a correction
   // by parts leaves unused.
-  void           run_cycle(bool begun);
+  void    run_cycle(bool begun);
   uint64_t       prepare_cycle();        // before launch_cycle(); what a graph with it must be recorded anew for
-  void           launch_cycle(bool begun);
+  void    launch_cycle(bool begun);
 
   // Of all grids.
-  int       deepest() const { return (int)levels_.size() - 1; }
+  int     deepest() const { return (int)levels_.size() - 1; }
   Level<T> &level(int k) { return levels_[(size_t)k]; }
 
   // As multigrid::cycle() has levels, which ends at last(): the first small grid, whose solve() is the cycle of all
@@ -167,31 +167,31 @@ public:
   void accelerate(int) { }
 
 private:
-  void    begin(bool box);
+  void    begin_hierarchy(bool box);
   Failure build(const Source &source, bool refresh);
   Failure build_and_try(const Source &source, bool refresh); // what the trial finds better
   bool    worth_trying() const;
   double  fair() const;    // iterations, for such couplings
-  double  content() const; // the same, from which on lines are tried
-  double  attempt();
+  double  fair_with_lines() const; // iterations from which on lines are tried
+  double  expect();
   Failure try_lines(const Source &source);
   void    try_others(const Source &source, Failure &failure);
-  bool    as_before() const;
+  bool    earlier_choices_serve() const;
   double  try_cycle(double most); // trial.k.cxx
   void    add_level(const int step[3]);
   void    join();
-  bool    fits(Failure &failure);
-  bool    look(size_t k, Failure &failure);
-  bool    look_again(Failure &failure, bool &same);
-  bool    plan(size_t k, int step[3]);
+  bool    coefficients_fit(Failure &failure);
+  bool    read_kinds(size_t k, Failure &failure);
+  bool    choices_hold(Failure &failure, bool &same);
+  bool    choose_grid(size_t k, int step[3]);
   void    make_lines(size_t k);
-  void    blocks(size_t k);
-  void    add_directions(size_t k);
-  bool    choose(const Kinds &k, Level<T> &l, int step[3], bool &lines);
+  void    factor_lines_of(size_t k);
+  void    add_line_directions(size_t k);
+  bool    best_directions(const Kinds &k, Level<T> &l, int step[3], bool &lines);
   int     degree(const Level<T> &l) const;
   void    set_smoother(size_t k);
-  void                      invert(Failure &failure);
-  void                      name_pivot(Failure &failure) const;
+  void    invert(Failure &failure);
+  void    name_pivot(Failure &failure) const;
   void    load(const double *x);
   void    cycle_with_parts();
   void    store(const double *x, double *y);
@@ -199,10 +199,10 @@ private:
   Comm                     comm_;
   Params                   params_;
   Cycle                    cycle_ = Cycle::v;
-  Tried                    tried_;
+  TrialResult              trial_;
   std::vector<Level<T>>    levels_;
   std::vector<Kinds>       kinds_;
-  Buffer<Counts>           found_;       // two of each level
+  Buffer<Counts>           counts_;      // two of each level
   Buffer<Differences>      differences_;
   std::vector<Box3>        finest_boxes_, boxes_; // of the processes, on the last level
   Buffer<uint8_t>          free_;

@@ -314,7 +314,7 @@ template <class T> void scale(Level<T> &l, const uint8_t *free)
   if (l.schur) l.halo.exchange(l.diagonal.data());
 }
 
-template <class T> void find_same_rows(Level<T> &l)
+template <class T> void find_stretches(Level<T> &l)
 {
   // The host's caches keep couplings as well as it reads them: ends of stretches cost it more than they spare.
   if (chunk_of(l.exec) > 1 || l.own.hi[0] - l.own.lo[0] < tuning::stretches_row)
@@ -328,7 +328,7 @@ template <class T> void find_same_rows(Level<T> &l)
       row.add(a, a + s.half);
       row.add(a + s.behind(0, m), a + s.behind(1, m));
     }
-    box::find_same(l.exec, l.layout, l.own, row, l.same);
+    box::find_stretches(l.exec, l.layout, l.own, row, l.same);
   });
 }
 
@@ -358,7 +358,7 @@ template <class T> void find_kinds(Level<T> &l, bool finest, Counts *result)
   });
 }
 
-template <class T> Kinds shares(const Level<T> &l, const Comm &comm, const Counts &c)
+template <class T> Kinds kinds_of(const Level<T> &l, const Comm &comm, const Counts &c)
 {
   double counts[14] = {c.loose, c.faint, (double)c.jumps}, first = c.first > 0 ? c.first : 1e300, all = 0;
   Kinds  k;
@@ -392,9 +392,9 @@ template <class T> void fold(Level<T> &l, int direction)
   template void  compress(Level<T> &, const Source &, Buffer<Differences> &); \
   template void  report_differences(const Level<T> &, const Comm &, const Buffer<Differences> &, Failure &); \
   template void  scale(Level<T> &, const uint8_t *); \
-  template void  find_same_rows(Level<T> &); \
+  template void  find_stretches(Level<T> &); \
   template void  find_kinds(Level<T> &, bool, Counts *); \
-  template Kinds shares(const Level<T> &, const Comm &, const Counts &); \
+  template Kinds kinds_of(const Level<T> &, const Comm &, const Counts &); \
   template void  fold(Level<T> &, int);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -93,12 +93,12 @@ template <class T, int F, class Weight> struct SumRow {
   }
 };
 // The diagonal entry and the couplings with the node's own component.
-struct Ties {
+struct InsideComponent {
   static constexpr int diagonal = 1;
   HD double            operator()(int own, int other, double a) const { return own == other ? a : 0; }
 };
 // Couplings with other components that are parts.
-struct Among {
+struct BetweenParts {
   static constexpr int diagonal = 0;
   const int           *used;
   HD double operator()(int own, int other, double a) const { return own != other && used[other] ? fabs(a) : 0; }
@@ -178,7 +178,7 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
   std::vector<double> nodes(used.size(), 0), among;
   for (int c = 1; c <= total; ++c) nodes[(size_t)c] = groups.size(c);
   sum_over(comm, l.shared, nodes);
-  sum_rows(l, label, Ties(), field);
+  sum_rows(l, label, InsideComponent(), field);
   const std::vector<double> centre = sums_of(l, comm, groups, l.a.data()),
                             ties   = sums_of(l, comm, groups, (const double *)field.data());
   double                    largest = 0;
@@ -188,7 +188,7 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
   }
   if (lines) {
     const Buffer<int> on_device = copy_to(l.exec.space, used);
-    sum_rows(l, label, Among{on_device.data()}, field);
+    sum_rows(l, label, BetweenParts{on_device.data()}, field);
     among = sums_of(l, comm, groups, (const double *)field.data());
   }
   // Islands: smaller ones than the largest component, or all but one of several that are alike. Lines of an anisotropic

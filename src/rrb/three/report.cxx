@@ -30,7 +30,7 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t b = parts_.bytes() + free_.bytes() + last_.bytes() + found_.bytes() + differences_.bytes();
+  size_t b = parts_.bytes() + free_.bytes() + last_.bytes() + counts_.bytes() + differences_.bytes();
   b += small_.bytes() + (black_ ? black_->bytes() : 0);
   for (const Level<T> &l : levels_) b += l.bytes();
   return b;

@@ -3,8 +3,6 @@
 #include "rrb/three/black.hpp"
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <set>
 
 namespace tessera::rrb::three {
 
@@ -64,8 +62,6 @@ template <class T>
 void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                           const std::vector<Box3> &boxes, const Params &params)
 {
-  int rank = 0, periods[3];
-  MPI_Comm_rank(comm, &rank);
   exec_   = exec;
   comm_   = comm;
   params_ = params;
@@ -74,24 +70,13 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
   levels_.reserve(max_levels);
   kinds_.clear();
   levels_.emplace_back();
-  Level<T> &l = levels_[0];
-  l.exec      = exec;
-  for (int d = 0; d < 3; ++d) {
-    l.n[d]        = n[d];
-    l.periodic[d] = periodic[d];
-    periods[d]    = periodic[d] ? n[d] : 0;
-  }
-  l.own = l.part = boxes[(size_t)rank];
-  l.layout       = box::layout_for(l.own, 3);
-  l.shared       = boxes.size() == 1;
-  std::vector<Box3> need;
-  for (const Box3 &b : boxes) need.push_back(box::wanted(l, b, 3));
-  l.halo.setup(comm, boxes, need, periods, l.layout, exec.space);
+  levels_[0].exec = exec;
+  box::begin_grid(levels_[0], comm, 3, n, periodic, boxes, exec.space);
 }
 
 // Directions to coarsen: the most whose strong directions are right for all but a few of the nodes that all
 // directions would serve badly. False where there is none. lines: are there lines beside them?
-template <class T> bool Hierarchy<T>::choose(const Kinds &k, Level<T> &l, int step[3], bool &lines)
+template <class T> bool Hierarchy<T>::best_directions(const Kinds &k, Level<T> &l, int step[3], bool &lines)
 {
   int    all = 0, best = 0;
   double bad[8], single[8], lined[8];
@@ -112,13 +97,14 @@ template <class T> bool Hierarchy<T>::choose(const Kinds &k, Level<T> &l, int st
         (bits(c) > bits(best) || (bits(c) == bits(best) && bad[c] < bad[best])))
       best = c;
   const bool one = bits(best) == 1 && bits(all) == 3 && l.n[best >> 1] > short_direction;
-  const double tried = one ? few_bad_for_one_tried : few_bad, points = one && !tried_.alone ? few_bad_for_one : tried,
-               few   = tried_.lines ? few_bad_with_lines : points;
-  tried_.spared = tried_.spared || (best && bad[all] < few && bad[all] >= tried);
+  const double tried  = one ? few_bad_for_one_tried : few_bad,
+               points = one && !trial_.single_direction ? few_bad_for_one : tried,
+               few    = trial_.lines ? few_bad_with_lines : points;
+  trial_.avoided_single = trial_.avoided_single || (best && bad[all] < few && bad[all] >= tried);
   if (!best || bad[all] < few) best = all;
   for (int d = 0; d < 3; ++d) step[d] = best >> d & 1 ? 2 : 1;
   l.served_badly = bad[best];
-  tried_.lined   = tried_.lined || single[best] > badly_some;
+  trial_.line_nodes = trial_.line_nodes || single[best] > badly_some;
   lines          = lined[best] > lines_some;
   return best;
 }
@@ -129,50 +115,26 @@ template <class T> int Hierarchy<T>::degree(const Level<T> &l) const
 {
   const int usual = l.served_badly > badly_many ? 4 : l.served_badly > badly_some ? 3 : 2;
   if (params_.degree) return params_.degree;
-  return (int)std::ceil(tried_.more * (l.star && !l.schur ? usual + usual / 2 : usual) - 0.1);
+  return (int)std::ceil(trial_.degree_factor * (l.star && !l.schur ? usual + usual / 2 : usual) - 0.1);
 }
 
 template <class T> void Hierarchy<T>::add_level(const int step[3])
 {
-  Level<T>         &fine = levels_.back();
-  Level<T>          c;
-  int               rank = 0, periods[3];
-  std::vector<Box3> have = boxes_;
-  MPI_Comm_rank(comm_, &rank);
-  Box3 whole;
-  bool narrow = false;
-  c.exec      = exec_;
+  Level<T> &fine = levels_.back();
+  Level<T>  c;
+  c.exec = exec_;
   for (int d = 0; d < 3; ++d) {
     fine.step[d]  = step[d];
     c.n[d]        = step[d] == 2 ? (fine.n[d] + fine.odd(d)) / 2 : fine.n[d];
     c.periodic[d] = fine.periodic[d];
-    periods[d]    = c.periodic[d] ? c.n[d] : 0;
-    whole.hi[d]   = c.n[d];
-    for (Box3 &b : have)
+    for (Box3 &b : boxes_)
       if (step[d] == 2) {
         b.lo[d] = floor_half(b.lo[d]);
         b.hi[d] = floor_half(b.hi[d] + (fine.odd(d) && b.hi[d] == fine.n[d]));
       }
   }
-  for (const Box3 &b : have) narrow = narrow || b.empty();
-  c.shared = fine.shared || narrow ||
-             (double)whole.size() <= (double)(params_.redundant ? params_.redundant : tuning::redundant_nodes);
-  c.part   = fine.shared ? whole : have[(size_t)rank];
-  c.own    = c.shared ? whole : c.part;
-  c.layout = box::layout_for(c.own, 3);
-  if (c.shared) {
-    const Box3 all = box::wanted(c, whole, 3);
-    c.halo.setup(MPI_COMM_SELF, {whole}, {all}, periods, c.layout, exec_.space);
-    if (fine.shared) c.incoming.setup(MPI_COMM_SELF, {whole}, {all}, periods, c.layout, exec_.space);
-    else c.incoming.setup(comm_, have, std::vector<Box3>(have.size(), all), periods, c.layout, exec_.space);
-    boxes_ = {whole};
-  } else {
-    std::vector<Box3> need;
-    for (const Box3 &b : have) need.push_back(box::wanted(c, b, 3));
-    c.halo.setup(comm_, have, need, periods, c.layout, exec_.space);
-    c.incoming.setup(comm_, have, need, periods, c.layout, exec_.space);
-    boxes_ = have;
-  }
+  box::distribute(c, fine, comm_, 3, (double)(params_.redundant ? params_.redundant : tuning::redundant_nodes), boxes_,
+                  exec_.space);
   allocate(c);
   fine.weights.resize(8 * Extent{fine.layout.size(), exec_.space});
   levels_.push_back(std::move(c));
@@ -194,7 +156,7 @@ template <class T> void Hierarchy<T>::join()
 }
 
 // Are the coefficients in the range of the precision?
-template <class T> bool Hierarchy<T>::fits(Failure &failure)
+template <class T> bool Hierarchy<T>::coefficients_fit(Failure &failure)
 {
   report_differences(levels_[0], comm_, differences_, failure);
   failure.failed = failure.unfit = !in_range<T>(failure.largest);
@@ -202,12 +164,12 @@ template <class T> bool Hierarchy<T>::fits(Failure &failure)
 }
 
 // The kinds of level k, or what is wrong with it.
-template <class T> bool Hierarchy<T>::look(size_t k, Failure &failure)
+template <class T> bool Hierarchy<T>::read_kinds(size_t k, Failure &failure)
 {
   Counts both[2];
-  copy(found_.data() + 2 * k, exec_.space, both, Space::host, 2);
+  copy(counts_.data() + 2 * k, exec_.space, both, Space::host, 2);
   both[0].join(both[1]);
-  kinds_.push_back(shares(levels_[k], comm_, both[0]));
+  kinds_.push_back(kinds_of(levels_[k], comm_, both[0]));
   if (kinds_[k].bad_node > 0) {
     failure.failed = true;
     failure.grid   = (int)k;
@@ -227,10 +189,10 @@ template <class T> void Hierarchy<T>::set_smoother(size_t k)
 }
 
 // The directions that level k is coarsened in, and its smoother.
-template <class T> bool Hierarchy<T>::plan(size_t k, int step[3])
+template <class T> bool Hierarchy<T>::choose_grid(size_t k, int step[3])
 {
   Level<T>  &l      = levels_[k];
-  const bool before = l.lines.any, any = choose(kinds_[k], l, step, l.lines.any);
+  const bool before = l.lines.any, any = best_directions(kinds_[k], l, step, l.lines.any);
   if (l.lines.any != before) ++setups_;
   set_smoother(k);
   return any;
@@ -241,58 +203,55 @@ template <class T> void Hierarchy<T>::make_lines(size_t k)
 {
   Level<T> &l = levels_[k];
   for (int d = 0; d < 3; ++d) {
-    std::set<int> begins; // of the processes' parts
-    for (const Box3 &b : boxes_) begins.insert(b.lo[d]);
     l.lines.directions[d] = kinds_[k].line[d] > 0;
-    l.lines.processes[d]  = (int)begins.size();
-    l.lines.place[d]      = (int)std::distance(begins.begin(), begins.lower_bound(l.own.lo[d]));
+    box::find_place(boxes_, l.own, d, l.lines.processes[d], l.lines.place[d]);
   }
-  blocks(k);
+  factor_lines_of(k);
 }
 
-template <class T> void Hierarchy<T>::blocks(size_t k)
+template <class T> void Hierarchy<T>::factor_lines_of(size_t k)
 {
   if (levels_[k].lines.any) factor_lines(levels_[k], k ? nullptr : free_.data());
 }
 
 // After new values: are there lines of level k in directions that had none?
-template <class T> void Hierarchy<T>::add_directions(size_t k)
+template <class T> void Hierarchy<T>::add_line_directions(size_t k)
 {
   bool more = false;
   for (int d = 0; d < 3; ++d)
     if (kinds_[k].line[d] > 0 && !levels_[k].lines.directions[d]) more = levels_[k].lines.directions[d] = true;
   if (!more || !levels_[k].lines.any) return;
   ++setups_;
-  blocks(k);
+  factor_lines_of(k);
 }
 
-// After new values, for which the host waits once: would the same grids be chosen?
-template <class T> bool Hierarchy<T>::look_again(Failure &failure, bool &same)
+// After new values, for which the host waits once: would the same grids be chosen? *same is left true or becomes false.
+template <class T> bool Hierarchy<T>::choices_hold(Failure &failure, bool &same)
 {
-  if (!fits(failure)) return false;
+  if (!coefficients_fit(failure)) return false;
   for (size_t k = 0; k < levels_.size(); ++k) {
     int        step[3];
     const bool lines = levels_[k].lines.any;
-    if (!look(k, failure)) return false;
+    if (!read_kinds(k, failure)) return false;
     if (k + 1 == levels_.size()) break;
-    plan(k, step);
+    choose_grid(k, step);
     same = same && std::equal(step, step + 3, levels_[k].step) && lines == levels_[k].lines.any;
     if (!same) break;
-    add_directions(k);
+    add_line_directions(k);
   }
   return true;
 }
 
 // The finest grid, before the choice of those below. box: of 27 points.
-template <class T> void Hierarchy<T>::begin(bool box)
+template <class T> void Hierarchy<T>::begin_hierarchy(bool box)
 {
   Level<T> &finest = levels_[0];
-  tried_.spared = tried_.lined = false;
+  trial_.avoided_single = trial_.line_nodes = false;
   ++setups_;
   finest.lines = Lines<T>();
   finest.star  = !box;
-  finest.schur = finest.star && !tried_.whole &&
-                 !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
+  finest.schur =
+    finest.star && !trial_.without_schur && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
   for (int d = 0; d < 3; ++d) // red and black nodes take turns
     if (finest.periodic[d] && finest.n[d] % 2) finest.schur = false;
   allocate(finest);
@@ -306,34 +265,34 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
-  tried_.chosen = !refresh;
-  if (!refresh) begin(source.box);
+  trial_.new_grids = !refresh;
+  if (!refresh) begin_hierarchy(source.box);
   kinds_.clear();
   dirichlet_ = source.dirichlet;
-  if (!found_.size()) found_.resize(Extent{2 * max_levels, exec_.space}), differences_.resize(Extent{2, exec_.space});
+  if (!counts_.size()) counts_.resize(Extent{2 * max_levels, exec_.space}), differences_.resize(Extent{2, exec_.space});
   finest.halo.exchange(source.free);
   copy(source.free, exec_.space, free_.data(), exec_.space, free_.size());
   compress(finest, source, differences_);
-  if (!refresh && !fits(failure)) return failure;
+  if (!refresh && !coefficients_fit(failure)) return failure;
   for (size_t k = 0;; ++k) {
     Buffer<uint8_t> &along = levels_[k].lines.along;
-    if (!refresh) along.resize(Extent{tried_.lines ? levels_[k].layout.size() : 0, exec_.space});
+    if (!refresh) along.resize(Extent{trial_.lines ? levels_[k].layout.size() : 0, exec_.space});
     scale(levels_[k], k ? nullptr : free_.data());
-    if (k) find_same_rows(levels_[k]);
-    find_kinds(levels_[k], k == 0, found_.data() + 2 * k);
-    if (!refresh && !look(k, failure)) return failure;
+    if (k) find_stretches(levels_[k]);
+    find_kinds(levels_[k], k == 0, counts_.data() + 2 * k);
+    if (!refresh && !read_kinds(k, failure)) return failure;
     if (refresh ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
     if (!refresh) {
       int        step[3];
-      const bool any = plan(k, step);
+      const bool any = choose_grid(k, step);
       if (levels_[k].shared && (!any || (params_.levels && (int)k + 1 >= params_.levels))) break;
       if (levels_[k].schur && levels_[k].lines.any) {
-        tried_.whole = true;
+        trial_.without_schur = true;
         return build(source, false);
       }
       make_lines(k);
       add_level(step);
-    } else blocks(k);
+    } else factor_lines_of(k);
     Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
     interpolate(fine, coarse);
     product(fine, coarse);
@@ -342,9 +301,9 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   }
   if (refresh) {
     bool same = true;
-    if (!look_again(failure, same)) return failure;
+    if (!choices_hold(failure, same)) return failure;
     if (!same) {
-      tried_ = tried_.kept();
+      trial_ = trial_.for_new_values();
       return build(source, false);
     }
   }
@@ -364,7 +323,7 @@ template <class T> Failure Hierarchy<T>::build(const Source &source, bool refres
   if (!params_.reduced || !finest.schur) black_.reset();
   else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
   if (black_) black_->setup(source, comm_);
-  else find_same_rows(finest);
+  else find_stretches(finest);
   ++values_;
   return failure;
 }
@@ -382,69 +341,69 @@ template <class T> bool Hierarchy<T>::worth_trying() const
 }
 
 // The iterations that may be expected; where they are to be few enough the trial ends early.
-template <class T> double Hierarchy<T>::attempt()
+template <class T> double Hierarchy<T>::expect()
 {
-  return worth_trying() ? try_cycle(content()) : 0;
+  return worth_trying() ? try_cycle(fair_with_lines()) : 0;
 }
 template <class T> double Hierarchy<T>::fair() const { return kinds_[0].jumps > jumps_some ? fair_rough : fair_smooth; }
 // Lines that are long, as where couplings jump at few nodes, make a solve as short as smooth couplings do.
-template <class T> double Hierarchy<T>::content() const
+template <class T> double Hierarchy<T>::fair_with_lines() const
 {
-  return tried_.lined && kinds_[0].jumps < jumps_many ? fair_smooth : fair();
+  return trial_.line_nodes && kinds_[0].jumps < jumps_many ? fair_smooth : fair();
 }
 
 // Lines, if they pay; else, or where the setup fails with them, none.
 template <class T> Failure Hierarchy<T>::try_lines(const Source &source)
 {
-  const double points = tried_.expected, enough = content();
-  tried_.lines        = true;
+  const double points = trial_.expected, enough = fair_with_lines();
+  trial_.lines        = true;
   Failure failure     = build(source, false);
-  tried_.expected     = failure.failed ? 0 : try_cycle(enough);
-  if (tried_.expected > 0 && tried_.expected * lines_cost < points) return failure;
-  tried_.lines = tried_.whole = false;
+  trial_.expected     = failure.failed ? 0 : try_cycle(enough);
+  if (trial_.expected > 0 && trial_.expected * lines_cost < points) return failure;
+  trial_.lines = trial_.without_schur = false;
   failure                     = build(source, false);
-  tried_.expected             = points;
+  trial_.expected = points;
   return failure;
 }
 
 // What the cycle lacks, where it takes too many iterations: one direction alone, then lines.
 template <class T> void Hierarchy<T>::try_others(const Source &source, Failure &failure)
 {
-  if (tried_.expected > fair() && tried_.spared) {
-    tried_.alone = true;
+  if (trial_.expected > fair() && trial_.avoided_single) {
+    trial_.single_direction = true;
     failure      = build(source, false);
     if (failure.failed) return;
-    tried_.expected = attempt();
+    trial_.expected = expect();
   }
-  if (tried_.expected > content() && tried_.lined) failure = try_lines(source);
+  if (trial_.expected > fair_with_lines() && trial_.line_nodes) failure = try_lines(source);
 }
 
 // Do the choices that were made for earlier values serve these as well?
-template <class T> bool Hierarchy<T>::as_before() const
+template <class T> bool Hierarchy<T>::earlier_choices_serve() const
 {
   bool lines = false;
   for (const Level<T> &l : levels_) lines = lines || l.lines.any;
-  return tried_.before > 0 && tried_.expected > 0 && tried_.expected <= std::max(content(), as_good * tried_.before) &&
-         lines == tried_.lines;
+  return trial_.expected_before > 0 && trial_.expected > 0 &&
+         trial_.expected <= std::max(fair_with_lines(), as_good * trial_.expected_before) && lines == trial_.lines;
 }
 
 template <class T> Failure Hierarchy<T>::build_and_try(const Source &source, bool refresh)
 {
-  if (!refresh) tried_ = Tried();
+  if (!refresh) trial_ = TrialResult();
   Failure failure = build(source, refresh);
-  if (failure.failed ? !tried_.lines : !tried_.chosen) return failure;
-  if (!failure.failed) tried_.expected = attempt();
-  if (failure.failed || !as_before()) {
-    if (tried_.alone || tried_.lines) {
-      tried_  = Tried();
+  if (failure.failed ? !trial_.lines : !trial_.new_grids) return failure;
+  if (!failure.failed) trial_.expected = expect();
+  if (failure.failed || !earlier_choices_serve()) {
+    if (trial_.single_direction || trial_.lines) {
+      trial_  = TrialResult();
       failure = build(source, false);
       if (failure.failed) return failure;
-      tried_.expected = attempt();
+      trial_.expected = expect();
     }
     try_others(source, failure);
   }
-  if (failure.failed || tried_.expected <= fair()) return failure;
-  tried_.more = std::min(max_more, tried_.expected / fair());
+  if (failure.failed || trial_.expected <= fair()) return failure;
+  trial_.degree_factor = std::min(max_more, trial_.expected / fair());
   for (size_t k = 0; k + 1 < levels_.size(); ++k) set_smoother(k);
   return failure;
 }

@@ -103,9 +103,9 @@ constexpr size_t least_numbers = 4 + 2 + 8 + 5 + 28 / 7;
 class Reduced {
 public:
   virtual ~Reduced() = default;
-  // From b in natural order of the own nodes: r, and x = p = 0; there are no null vectors. enough: where the norm of r
-  // is at most that, iterate() makes no more steps.
-  virtual void   begin(const double *b, double enough) = 0;
+  // From b in natural order of the own nodes: r, and x = p = 0; there are no null vectors. tolerance: where the norm of
+  // r is at most that, iterate() makes no more steps.
+  virtual void   begin(const double *b, double tolerance) = 0;
   // One more vector of the operator's null space, in natural order; nullptr: the constants.
   virtual void   add_null(const double *v) = 0;
   virtual double precondition() = 0;          // z = M r, both orthogonal to the null vectors; r'z

@@ -18,7 +18,7 @@ constexpr double wanted      = 1e-6;                // of the residual
 constexpr double hopeless    = 1000;
 
 // Numbers between -1 and 1, the same on any number of processes; zero at nodes that are not smoothed.
-template <class T> struct Rough {
+template <class T> struct RandomValues {
   const T *inverse;
   T       *b;
   int      half;
@@ -73,8 +73,8 @@ template <class T> double Hierarchy<T>::try_cycle(double most)
   TrialSpace<T> space(l, comm_, [this] { run_cycle(false); });
   double        norms[trial_steps + 1], expected = 0;
   int           k = 0; // steps that are done
-  bool          told = false;
-  box::for_nodes(exec_, l.layout, l.own, Rough<T>{l.inverse.data(), space.r.data(), l.layout.half});
+  bool          certain = false;
+  box::for_nodes(exec_, l.layout, l.own, RandomValues<T>{l.inverse.data(), space.r.data(), l.layout.half});
   space.precondition(space.r, space.w);
   space.multiply(space.x, space.r);
   norms[0] = std::sqrt(space.dot(space.r, space.r));
@@ -86,10 +86,10 @@ template <class T> double Hierarchy<T>::try_cycle(double most)
     const auto fall_of = [&](int steps) { return std::log(norms[k - steps] / norms[k]) / steps; };
     const double a_step = k < least_steps ? 0 : std::min(fall_of(3), fall_of(k));
     expected = left <= 0 ? k : a_step > 0 ? k + left / a_step : hopeless;
-    told     = left <= 0 || expected <= most || k == trial_steps;
-    return !told;
+    certain     = left <= 0 || expected <= most || k == trial_steps;
+    return !certain;
   });
-  return !worked ? 0 : told ? expected : k + 1; // else the preconditioner is not definite, from this step on
+  return !worked ? 0 : certain ? expected : k + 1; // else the preconditioner is not definite, from this step on
 }
 
 template double Hierarchy<double>::try_cycle(double);

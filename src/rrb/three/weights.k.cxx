@@ -347,7 +347,7 @@ template <class T, int F, int Pass> struct WeighRows {
 
 // In an odd periodic direction index n - 1 is that of a coarse node and n + 1 that of a node behind the next one: what
 // they take from their coarse neighbour they take from the one behind them. Index -1 stays as it is, it is odd.
-template <class T> struct Shift {
+template <class T> struct FromBehind {
   T        *w;
   ptrdiff_t plane;
   int       half, d, n;
@@ -397,7 +397,7 @@ template <class T> void interpolate(Level<T> &l, const Grid3 &coarse)
     if (l.odd(d)) {
       box::Box3 all = l.own;
       for (int e = 0; e < 3; ++e) all.lo[e] -= box::ghosts, all.hi[e] += box::ghosts;
-      box::for_nodes(l.exec, l.layout, all, Shift<T>{l.weights.data(), plane, l.layout.half, d, l.n[d]});
+      box::for_nodes(l.exec, l.layout, all, FromBehind<T>{l.weights.data(), plane, l.layout.half, d, l.n[d]});
     }
 }
 
