@@ -12,11 +12,16 @@
 // It starts from forces as large as those that would stop all motion, were it not for the cones: with masses in the
 // ratio 1e4 they are 1e6 times as large as q, and a path from small ones is long and ends in corners of the cones.
 // Close to the answer, where the path is lost in rounding, Newton's method for the natural map ends: contacts that
-// separate, stick or slide are known by then. A path may turn back far from any answer: then others begin at points
-// scattered around, of larger and smaller forces.
+// separate, stick or slide are known by then.
 //
-// The problem is not monotone. The products do not fall below a part of what the equations miss, and a multiple of the
-// identity, the ridge, bounds the steps among forces that hardly change any velocity.
+// A path may turn back far from any answer, where its steps become short. Then another one begins where the path of the
+// associated law leads to, under which sliding contacts separate, too: y = w, x o y = 0 is a convex problem, whose path
+// does not turn back. Where bodies hardly slide the two answers are close to each other. If it turns back, too, the
+// first path goes on, and others begin at points scattered around, of larger and smaller forces.
+//
+// Coulomb's problem is not monotone. The products do not fall below a part of what the equations miss, and a multiple
+// of the identity, the ridge, bounds the steps among forces that hardly change any velocity.
+#include "densegs/friction_cone.hpp"
 #include "densegs/friction_system.hpp"
 #include "exec/random.hpp"
 #include <algorithm>
@@ -25,84 +30,6 @@
 namespace tessera::lcp {
 
 namespace {
-
-// Where a contact slides, its force and velocity end so close to the boundaries of their cones that doubles cannot tell
-// the distance of a force of 1e6. Hence what concerns one contact is computed in longer numbers; products with W and
-// factorisations are not.
-using Real   = long double;
-using Vector = std::vector<Real>;
-
-// A contact's part of a vector, and of what Jordan's product makes of it; the third component of two dimensions is 0.
-struct Part {
-  Real v[3] = {0, 0, 0};
-
-  Part() = default;
-  Part(const Vector &of, size_t c, int d)
-  {
-    for (int k = 0; k < d; ++k) v[k] = of[c * (size_t)d + (size_t)k];
-  }
-  void to(Vector &of, size_t c, int d) const
-  {
-    for (int k = 0; k < d; ++k) of[c * (size_t)d + (size_t)k] = v[k];
-  }
-  Real dot(const Part &o) const { return v[0] * o.v[0] + v[1] * o.v[1] + v[2] * o.v[2]; }
-  Real minor(const Part &o) const { return v[0] * o.v[0] - v[1] * o.v[1] - v[2] * o.v[2]; }
-  Real det() const
-  {
-    const Real t = std::hypot(v[1], v[2]);
-    return std::max((v[0] - t) * (v[0] + t), 1e-22L * v[0] * v[0] + 1e-300L); // the difference may be all rounding
-  }
-  Part plus(Real a, const Part &o) const
-  {
-    Part z;
-    for (int k = 0; k < 3; ++k) z.v[k] = v[k] + a * o.v[k];
-    return z;
-  }
-  Part times(const Part &o) const // Jordan's product
-  {
-    Part z;
-    z.v[0] = dot(o);
-    for (int k = 1; k < 3; ++k) z.v[k] = v[0] * o.v[k] + o.v[0] * v[k];
-    return z;
-  }
-  Part divide(const Part &f) const // times(z) = f
-  {
-    Part z;
-    z.v[0] = minor(f) / det();
-    for (int k = 1; k < 3; ++k) z.v[k] = (f.v[k] - v[k] * z.v[0]) / v[0];
-    return z;
-  }
-  // The longest step along s that stays in the cone
-  Real room(const Part &s) const
-  {
-    const Real a = s.minor(s), b = minor(s), c = det(), root = std::sqrt(std::max(b * b - a * c, Real(0)));
-    Real       longest = s.v[0] < 0 ? -v[0] / s.v[0] : HUGE_VALL;
-    for (Real t : {c / (-b + root), c / (-b - root)})
-      if (t > 0) longest = std::min(longest, t);
-    return longest;
-  }
-};
-
-// P with P x = P^-1 y: P = size (w, w_t'; w_t, I + w_t w_t' / (1 + w)).
-struct Scaling {
-  Real size = 1;
-  Part   w;
-
-  Scaling(const Part &x, const Part &y)
-  {
-    const Real dx = std::sqrt(x.det()), dy = std::sqrt(y.det()), half = std::sqrt((1 + x.dot(y) / (dx * dy)) / 2);
-    size = std::sqrt(dy / dx);
-    for (int k = 0; k < 3; ++k) w.v[k] = (y.v[k] / dy + (k ? -1 : 1) * x.v[k] / dx) / (2 * half);
-  }
-  Part apply(const Part &z, bool inverse = false) const
-  {
-    const Real sign = inverse ? -1 : 1, s = inverse ? 1 / size : size, t = w.v[1] * z.v[1] + w.v[2] * z.v[2];
-    Part         out;
-    out.v[0] = s * (w.v[0] * z.v[0] + sign * t);
-    for (int k = 1; k < 3; ++k) out.v[k] = s * (sign * w.v[k] * z.v[0] + z.v[k] + w.v[k] * t / (1 + w.v[0]));
-    return out;
-  }
-};
 
 constexpr double brief = 0.1;  // a step of less is short
 constexpr double noise = 1e-8; // of what the equations miss so much may be rounding
@@ -133,6 +60,13 @@ struct Ridge {
   }
 };
 
+// Forces, vectors of the dual cones and normal velocities, scaled; or a step of them.
+struct Iterate {
+  Vector x, y, normal;
+
+  Iterate(size_t n, size_t contacts) : x(n), y(n), normal(contacts) { }
+};
+
 struct Interior {
   static constexpr double far   = 10;   // in the cones is where x and y start as a rule, for q of the size 1
   static constexpr double close = 0.99; // of the way to the boundary
@@ -142,8 +76,9 @@ struct Interior {
   const int            d;
   const size_t         n, contacts;
   std::vector<double>  D, w, force, product, moved, zero, rounded;
-  Vector               x, y, dx, dy, right, blocks;
-  Vector               normal, dnormal; // velocities, scaled
+  Iterate              point, change; // of the path, and the step from it
+  Vector               right, blocks;
+  bool                 associated = false; // the associated law, for which y is all of w
   double               size = 0;        // of D q
   double               demand   = 1;      // of what the equations miss so much is asked of a step
   Ridge                ridge;
@@ -153,8 +88,8 @@ struct Interior {
 
   Interior(const Problem &problem) :
     p(problem), d(p.block), n((size_t)p.n), contacts(n / (size_t)d), D(n, 1), w(n), force(n), product(n),
-    moved(n), zero(n), rounded(n * (size_t)d), x(n), y(n), dx(n), dy(n), right(n), blocks(n * (size_t)d),
-    normal(contacts), dnormal(contacts), linear(p)
+    moved(n), zero(n), rounded(n * (size_t)d), point(n, contacts), change(n, contacts), right(n), blocks(n * (size_t)d),
+    linear(p)
   {
     linear.q = zero.data();
     for (size_t c = 0; c < contacts; ++c) {
@@ -192,22 +127,22 @@ struct Interior {
   void begin(int path, double reached)
   {
     constexpr double sizes[paths] = {1, 100, 0.1, 1}, spread = 0.5; // of forces; in powers of ten
+    point = Iterate(n, contacts);
     for (size_t c = 0; c < contacts; ++c) {
       const uint64_t key   = (2 * c * (uint64_t)paths + 2 * (uint64_t)path + 1) * golden_ratio;
       const size_t   i     = c * (size_t)d;
       const auto     apart = [&](uint64_t k) {
         return path ? std::pow(10, spread * scattered(key + k * golden_ratio)) : 1;
       };
-      for (size_t k = 0; k < (size_t)d; ++k) x[i + k] = y[i + k] = 0;
-      x[i] = sizes[path] * reached * apart(0);
-      y[i] = normal[c] = far * apart(1);
+      point.x[i] = sizes[path] * reached * apart(0);
+      point.y[i] = point.normal[c] = far * apart(1);
     }
     ridge = Ridge();
   }
   // The forces, and w of them; returns the natural residual.
   double measure()
   {
-    for (size_t i = 0; i < n; ++i) force[i] = (double)x[i] * size * D[i];
+    for (size_t i = 0; i < n; ++i) force[i] = (double)point.x[i] * size * D[i];
     multiply(p, force.data(), w.data());
     return natural(p, force.data(), w.data());
   }
@@ -215,7 +150,7 @@ struct Interior {
   Real missing(size_t c, int k) const
   {
     const size_t i = c * (size_t)d + (size_t)k;
-    return (k ? y[i] : normal[c]) - Real(w[i]) * D[i] / size;
+    return (k || associated ? point.y[i] : point.normal[c]) - Real(w[i]) * D[i] / size;
   }
   double missing() const
   {
@@ -229,12 +164,12 @@ struct Interior {
   {
     P.clear();
     for (size_t c = 0; c < contacts; ++c) {
-      P.emplace_back(Part(x, c, d), Part(y, c, d));
+      P.emplace_back(Part(point.x, c, d), Part(point.y, c, d));
       for (int k = 0; k < d; ++k) {
         Part column;
         column.v[k] = 1;
         column      = P[c].apply(P[c].apply(column));
-        column.v[0] = k ? 0 : normal[c] / x[c * (size_t)d];
+        if (!associated) column.v[0] = k ? 0 : point.normal[c] / point.x[c * (size_t)d];
         column.v[k] += ridge.value;
         column.to(blocks, c * (size_t)d + (size_t)k, d);
       }
@@ -253,19 +188,19 @@ struct Interior {
     system->solve(moved);
     std::copy(moved.begin(), moved.end(), b.begin());
   }
-  // dx := the solution of the system with the right-hand side `right`, with one step of refinement
+  // change.x := the solution of the system with the right-hand side `right`, with one step of refinement
   void solve()
   {
-    dx = right;
-    solve(dx);
-    for (size_t i = 0; i < n; ++i) moved[i] = D[i] * (double)dx[i];
+    change.x = right;
+    solve(change.x);
+    for (size_t i = 0; i < n; ++i) moved[i] = D[i] * (double)change.x[i];
     multiply(linear, moved.data(), product.data());
     for (size_t i = 0; i < n; ++i) right[i] -= Real(D[i]) * product[i];
     for (size_t c = 0; c < contacts; ++c)
       for (size_t j = c * (size_t)d; j < (c + 1) * (size_t)d; ++j)
-        for (size_t l = 0; l < (size_t)d; ++l) right[c * (size_t)d + l] -= blocks[j * (size_t)d + l] * dx[j];
+        for (size_t l = 0; l < (size_t)d; ++l) right[c * (size_t)d + l] -= blocks[j * (size_t)d + l] * change.x[j];
     solve(right);
-    for (size_t i = 0; i < n; ++i) dx[i] += right[i];
+    for (size_t i = 0; i < n; ++i) change.x[i] += right[i];
   }
   // The step to products of the size `centre`, with the second-order terms of the step before
   void direction(double centre, bool corrected)
@@ -274,41 +209,43 @@ struct Interior {
     Vector            gap(contacts);
     for (size_t c = 0; c < contacts; ++c) {
       const size_t i      = c * (size_t)d;
-      const Part   lambda = P[c].apply(Part(x, c, d));
+      const Part   lambda = P[c].apply(Part(point.x, c, d));
       Part         f      = Part().plus(-1, lambda.times(lambda));
       f.v[0] += centre;
-      gap[c] = centre - x[i] * normal[c];
+      gap[c] = centre - point.x[i] * point.normal[c];
       if (corrected) {
-        f = f.plus(-1, P[c].apply(Part(dx, c, d)).times(P[c].apply(Part(dy, c, d), true)));
-        gap[c] -= dx[i] * dnormal[c];
+        f = f.plus(-1, P[c].apply(Part(change.x, c, d)).times(P[c].apply(Part(change.y, c, d), true)));
+        gap[c] -= change.x[i] * change.normal[c];
       }
       target[c] = lambda.divide(f);
       Part z    = P[c].apply(target[c]);
-      z.v[0]    = gap[c] / x[i];
+      if (!associated) z.v[0] = gap[c] / point.x[i];
       for (int k = 0; k < d; ++k) right[i + (size_t)k] = z.v[k] + demand * missing(c, k);
     }
     solve();
     for (size_t c = 0; c < contacts; ++c) {
       const size_t i = c * (size_t)d;
-      P[c].apply(target[c].plus(-1, P[c].apply(Part(dx, c, d)))).to(dy, c, d);
-      dnormal[c] = (gap[c] - normal[c] * dx[i]) / x[i];
+      P[c].apply(target[c].plus(-1, P[c].apply(Part(change.x, c, d)))).to(change.y, c, d);
+      if (associated) change.normal[c] = change.y[i];
+      else change.normal[c] = (gap[c] - point.normal[c] * change.x[i]) / point.x[i];
     }
   }
   double room() const
   {
     Real a = HUGE_VALL;
     for (size_t c = 0; c < contacts; ++c) {
-      a = std::min({a, Part(x, c, d).room(Part(dx, c, d)), Part(y, c, d).room(Part(dy, c, d))});
-      if (dnormal[c] < 0) a = std::min(a, -normal[c] / dnormal[c]);
+      a = std::min({a, Part(point.x, c, d).room(Part(change.x, c, d)), Part(point.y, c, d).room(Part(change.y, c, d))});
+      if (change.normal[c] < 0) a = std::min(a, -point.normal[c] / change.normal[c]);
     }
     return (double)std::min(Real(1), close * a);
   }
   double centre(double a) const // the mean of the products after the step
   {
     Real sum = 0;
-    for (size_t i = 0; i < n; ++i) sum += (x[i] + a * dx[i]) * (y[i] + a * dy[i]);
+    for (size_t i = 0; i < n; ++i) sum += (point.x[i] + a * change.x[i]) * (point.y[i] + a * change.y[i]);
+    if (associated) return (double)(sum / (Real)contacts);
     for (size_t c = 0; c < contacts; ++c)
-      sum += (x[c * (size_t)d] + a * dx[c * (size_t)d]) * (normal[c] + a * dnormal[c]);
+      sum += (point.x[c * (size_t)d] + a * change.x[c * (size_t)d]) * (point.normal[c] + a * change.normal[c]);
     return (double)(sum / (2 * (Real)contacts));
   }
   // Mehrotra's predictor and corrector; where that goes not far, straight, if that goes farther.
@@ -321,11 +258,11 @@ struct Interior {
     direction(sigma * mu, true);
     const double first = room();
     if (first >= brief) return first;
-    const Vector kept[] = {dx, dy, dnormal};
+    const Iterate kept = change;
     direction(std::max(sigma, 0.5) * mu, false);
     const double second = room();
     if (second > first) return second;
-    dx = kept[0], dy = kept[1], dnormal = kept[2];
+    change = kept;
     return first;
   }
   // false: no direction
@@ -335,12 +272,10 @@ struct Interior {
     ridge.begin(missed);
     demand = missed > 0.1 * noise;
     if (!factorise()) return false;
-    std::fill(dx.begin(), dx.end(), 0);
-    dy = dx;
-    std::fill(dnormal.begin(), dnormal.end(), 0);
+    change = Iterate(n, contacts);
     const double mu = centre(0), a = advance(mu);
-    for (size_t i = 0; i < n; ++i) x[i] += a * dx[i], y[i] += a * dy[i];
-    for (size_t c = 0; c < contacts; ++c) normal[c] += a * dnormal[c];
+    for (size_t i = 0; i < n; ++i) point.x[i] += a * change.x[i], point.y[i] += a * change.y[i];
+    for (size_t c = 0; c < contacts; ++c) point.normal[c] += a * change.normal[c];
     return ridge.end(a);
   }
   // A contact's part of the system of Newton's method for the natural map, x := P(x - w), and of its right-hand side
@@ -348,7 +283,7 @@ struct Interior {
   {
     constexpr Real firm = 1e6, loose = 1e-7; // an equation of x alone; what bounds forces that hardly change velocities
     const size_t   i = c * (size_t)d;
-    const Part     at(x, c, d);
+    const Part     at(point.x, c, d);
     Part           v, z, u, f, columns[3];
     for (int k = 0; k < d; ++k) v.v[k] = Real(w[i + (size_t)k]) * D[i + (size_t)k] / size;
     z = at.plus(-1, v);
@@ -377,16 +312,19 @@ struct Interior {
     if (!factorise_blocks()) return HUGE_VAL;
     solve();
     for (size_t c = 0; c < contacts; ++c) {
-      Part       z = Part(x, c, d).plus(1, Part(dx, c, d));
+      Part       z = Part(point.x, c, d).plus(1, Part(change.x, c, d));
       const Real t = std::hypot(z.v[1], z.v[2]), a = (z.v[0] + t) / 2;
       if (t <= -z.v[0]) z = Part();
       else if (t > z.v[0])
         for (int k = 0; k < 3; ++k) z.v[k] = k ? z.v[k] * a / t : a;
-      z.to(x, c, d);
+      z.to(point.x, c, d);
     }
     return measure();
   }
 };
+
+// How a path ends: with the solve, after some short steps, where it may be resumed, or nowhere
+enum class End { solve, slow, astray };
 
 struct Path {
   Interior      &i;
@@ -404,36 +342,57 @@ struct Path {
     }
     return monitor(report, *least, answer);
   }
-  // To its end, with so many factorisations at most; true: so has the solve.
-  bool follow(int max_factors) const
+  // The path of the associated law until its products are small or steps are short; true: the solve has ended.
+  bool approach(int max_factors) const
+  {
+    constexpr double products = 0.1;
+    i.associated = true;
+    (void)i.measure();
+    for (int left = 2; left && report.factors < max_factors && i.centre(0) > products; left -= i.ridge.went < brief) {
+      ++report.factors;
+      ++report.steps;
+      if (!i.step()) break;
+      const double r = i.measure();
+      if (!std::isfinite(r)) break;
+      if (found(r)) return true;
+    }
+    i.associated = false;
+    i.ridge      = Ridge();
+    return false;
+  }
+  // To its end, with so many factorisations at most.
+  End follow(int max_factors, bool patient) const
   {
     constexpr double near = 1e-4, halved = 0.5, little = 0.1; // near: where Newton's method is tried, of |q|
     StallCounter     stalls;
+    int              left = 3; // short steps far from an answer: such paths are long where they lead to one
     double           tried = HUGE_VAL, before = HUGE_VAL; // residuals
     (void)i.measure();
     for (; report.factors < max_factors; ++report.steps) {
       ++report.factors;
-      if (!i.step()) return false;
+      if (!i.step()) return End::astray;
       const double r = i.measure();
-      if (!std::isfinite(r)) return false;
-      if (found(r)) return true;
+      if (!std::isfinite(r)) return End::astray;
+      if (found(r)) return End::solve;
       if (r < near * length && r > little * before && r < little * tried) {
-        const Vector kept = i.x;
+        const Vector kept = i.point.x;
         tried             = r;
         for (double last = r, now; report.factors < max_factors; last = now) {
           ++report.factors;
           ++report.steps;
           now = i.newton();
-          if (std::isfinite(now) && found(now)) return true;
+          if (std::isfinite(now) && found(now)) return End::solve;
           if (!(now < halved * last)) break;
         }
-        i.x = kept;
+        i.point.x = kept;
         (void)i.measure();
       }
       before = r;
-      if (stalls(r) >= 20) return false;
+      if (stalls(r) >= 20) return End::astray;
+      left -= i.ridge.went < brief && r > near * length;
+      if (!patient && left <= 0) return End::slow;
     }
-    return false;
+    return End::astray;
   }
 };
 
@@ -452,9 +411,25 @@ Reason friction_interior(const Problem &p, int max_factors, double *answer, doub
   const double reached = i.reach();
   if (!(reached > 0)) return Reason::iterating;
   const Path path{i, std::sqrt(length), answer, least, report, monitor};
-  for (int k = 0; k < Interior::paths && !(k && *least < lost * path.length); ++k) {
+  const auto most = [&] { return std::min(max_factors, report.factors + of_path); };
+  const auto near = [&] { return *least < lost * path.length; };
+  i.begin(0, reached);
+  const End     end   = path.follow(most(), false);
+  const Iterate left  = i.point;
+  const Ridge   ridge = i.ridge;
+  if (end == End::solve) return Reason::stopped;
+  if (!near()) {
+    i.begin(0, reached);
+    if (path.approach(max_factors) || path.follow(most(), false) == End::solve) return Reason::stopped;
+  }
+  if (end == End::slow) {
+    i.point = left;
+    i.ridge = ridge;
+    if (path.follow(most(), true) == End::solve) return Reason::stopped;
+  }
+  for (int k = 1; k < Interior::paths && !near(); ++k) {
     i.begin(k, reached);
-    if (path.follow(std::min(max_factors, report.factors + of_path))) return Reason::stopped;
+    if (path.follow(most(), true) == End::solve) return Reason::stopped;
   }
   return Reason::iterating;
 }
