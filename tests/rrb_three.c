@@ -14,6 +14,7 @@ typedef struct {
 enum {
   SMOOTH,
   CHECKER,
+  BLOCKS, /* a checkerboard of cells of three nodes, which are loose parts that are all alike */
   CELLS,
   LAYERS,
   MASK,
@@ -45,6 +46,7 @@ static const Problem problems[] = {
   {"cells over four decades",  CELLS,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"cells, Neumann",           CELLS,     {1, 1, 1},       PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, 16},
   {"checkerboard 1e4",         CHECKER,   {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"of cells of three nodes",  BLOCKS,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 9 },
   {"closed caves",             CAVES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"pores",                    PORES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"basin",                    BASIN,     {1, 1, 1e3},     PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
@@ -62,6 +64,7 @@ static PetscReal Cell(const Problem *p, PetscInt i, PetscInt j, PetscInt k, cons
   const PetscReal x = (PetscReal)(i + 1) / (PetscReal)(n[0] + 1), y = (PetscReal)(j + 1) / (PetscReal)(n[1] + 1), z = (PetscReal)(k + 1) / (PetscReal)(n[2] + 1);
 
   if (p->kind == CHECKER) return ((int)(4 * x) + (int)(4 * y) + (int)(4 * z)) % 2 ? 1e4 : 1;
+  if (p->kind == BLOCKS) return (i / 3 + j / 3 + k / 3) % 2 ? 1e4 : 1;
   if (p->kind == CANCELLED) return 1 + 2 * Random(i + 1, j + 1, k + 1, 5);
   if (p->kind == CELLS || p->kind == WALLS) return PetscPowReal(10., 4 * Random(i + 1, j + 1, k + 1, 5) - 2);
   if (p->kind == LAYERS) return (int)(7 * z + 0.3 * x) % 2 ? 1e4 : 1;
