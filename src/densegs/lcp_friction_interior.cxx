@@ -16,8 +16,8 @@
 //
 // A path may turn back far from any answer, where its steps become short. Then another one begins where the path of the
 // associated law leads to, under which sliding contacts separate, too: y = w, x o y = 0 is a convex problem, whose path
-// does not turn back. Where bodies hardly slide the two answers are close to each other. If it turns back, too, the
-// first path goes on, and others begin at points scattered around, of larger and smaller forces.
+// does not turn back. Where bodies hardly slide the two answers are close to each other. If Coulomb's path from there
+// turns back, too, the first path goes on, and others begin at points scattered around, of larger and smaller forces.
 //
 // Coulomb's problem is not monotone. The products do not fall below a part of what the equations miss, and a multiple
 // of the identity, the ridge, bounds the steps among forces that hardly change any velocity.
@@ -342,30 +342,32 @@ struct Path {
     }
     return monitor(report, *least, answer);
   }
-  // The path of the associated law until its products are small or steps are short; true: the solve has ended.
-  bool approach(int max_factors) const
+  // The path of the associated law until its products are small or steps are short, where Coulomb's begins: End::slow
+  End approach(int max_factors) const
   {
     constexpr double products = 0.1;
+    End              end = End::slow;
     i.associated = true;
     (void)i.measure();
-    for (int left = 2; left && report.factors < max_factors && i.centre(0) > products; left -= i.ridge.went < brief) {
+    for (int short_steps_left = 2; end == End::slow && short_steps_left && report.factors < max_factors;
+         short_steps_left -= i.ridge.went < brief) {
+      if (!(i.centre(0) > products)) break;
       ++report.factors;
       ++report.steps;
-      if (!i.step()) break;
-      const double r = i.measure();
-      if (!std::isfinite(r)) break;
-      if (found(r)) return true;
+      const double r = i.step() ? i.measure() : HUGE_VAL;
+      if (!std::isfinite(r)) end = End::astray;
+      else if (found(r)) end = End::solve;
     }
     i.associated = false;
     i.ridge      = Ridge();
-    return false;
+    return end;
   }
-  // To its end, with so many factorisations at most.
+  // To its end, with so many factorisations at most. Not patient: it ends at the third short step far from an answer.
   End follow(int max_factors, bool patient) const
   {
     constexpr double near = 1e-4, halved = 0.5, little = 0.1; // near: where Newton's method is tried, of |q|
     StallCounter     stalls;
-    int              left = 3; // short steps far from an answer: such paths are long where they lead to one
+    int              short_steps_left = 3; // paths with more are long where they lead to an answer
     double           tried = HUGE_VAL, before = HUGE_VAL; // residuals
     (void)i.measure();
     for (; report.factors < max_factors; ++report.steps) {
@@ -389,8 +391,8 @@ struct Path {
       }
       before = r;
       if (stalls(r) >= 20) return End::astray;
-      left -= i.ridge.went < brief && r > near * length;
-      if (!patient && left <= 0) return End::slow;
+      short_steps_left -= i.ridge.went < brief && r > near * length;
+      if (!patient && short_steps_left <= 0) return End::slow;
     }
     return End::astray;
   }
@@ -414,18 +416,22 @@ Reason friction_interior(const Problem &p, int max_factors, double *answer, doub
   const auto most = [&] { return std::min(max_factors, report.factors + of_path); };
   const auto near = [&] { return *least < lost * path.length; };
   i.begin(0, reached);
-  const End     end   = path.follow(most(), false);
-  const Iterate left  = i.point;
-  const Ridge   ridge = i.ridge;
+  const int     first     = most();
+  const End     end       = path.follow(first, false);
+  const Iterate set_aside = i.point;
+  const Ridge   ridge     = i.ridge;
+  const int     rest      = first - report.factors;
   if (end == End::solve) return Reason::stopped;
   if (!near()) {
     i.begin(0, reached);
-    if (path.approach(max_factors) || path.follow(most(), false) == End::solve) return Reason::stopped;
+    End guided = path.approach(most());
+    if (guided == End::slow) guided = path.follow(most(), false);
+    if (guided == End::solve) return Reason::stopped;
   }
-  if (end == End::slow) {
-    i.point = left;
+  if (end == End::slow && !near()) {
+    i.point = set_aside;
     i.ridge = ridge;
-    if (path.follow(most(), true) == End::solve) return Reason::stopped;
+    if (path.follow(std::min(max_factors, report.factors + rest), true) == End::solve) return Reason::stopped;
   }
   for (int k = 1; k < Interior::paths && !near(); ++k) {
     i.begin(k, reached);

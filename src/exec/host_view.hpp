@@ -7,6 +7,8 @@ namespace tessera {
 
 template <class V> class HostView {
 public:
+  HostView(const HostView &)            = delete;
+  HostView &operator=(const HostView &) = delete;
   explicit HostView(const Buffer<V> &of) : values_(of.data())
   {
     if (of.space() == Space::host || of.empty()) return;

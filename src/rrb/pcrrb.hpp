@@ -49,6 +49,7 @@ struct PC_RRB {
   PetscBool          failed       = PETSC_FALSE;
   PetscObjectId      matrix_id    = 0;           // which matrix was factorised,
   PetscObjectState   matrix_state = 0;           // with which values
+  PetscObjectId      guess_of     = 0;           // the KSP whose guess of zero PC rrb has replaced for this solve
   // what solves have shown of the choices of the Galerkin form
   struct {
     PetscInt  its    = 0;           // iterations of the first one after the choices,

@@ -81,11 +81,13 @@ static PetscErrorCode CheckKSP(PC pc, KSP ksp)
 // PETSc keeps what a preconditioner says of x for later solves, which are to begin as the program wants.
 static PetscErrorCode RestoreGuess(PC pc, KSP ksp)
 {
-  const PC_RRB *r = (const PC_RRB *)pc->data;
+  PC_RRB       *r = (PC_RRB *)pc->data;
+  PetscObjectId id;
 
   PetscFunctionBegin;
-  if (r->three && r->three->started) ksp->guess_zero = PETSC_TRUE;
-  if (r->three) r->three->started = false;
+  PetscCall(PetscObjectGetId((PetscObject)ksp, &id));
+  if (r->guess_of == id) ksp->guess_zero = PETSC_TRUE;
+  r->guess_of = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -118,13 +120,13 @@ static PetscErrorCode SolveOwnDirichletRows(Mat A, Vec b, Vec x)
 
 // Conjugate gradients take a matrix for symmetric. Where rows are coupled with Dirichlet rows one way, that of the
 // others is, and they work on it alone if the residual of Dirichlet rows is zero from the beginning, as it is after
-// x += M (b - A x), or once these rows are solved, where M is that of another matrix. In the plane Gauss-Seidel leaves
+// x += M (b - A x), or once these rows are solved, where M is made from another matrix. In the plane Gauss-Seidel leaves
 // next to nothing of it in the rows beside them anyway.
 static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
 {
-  const PC_RRB *data = (const PC_RRB *)pc->data;
+  PC_RRB       *data = (PC_RRB *)pc->data;
   const int     max_steps = 8;
-  PetscBool     conjugate, rrb;
+  PetscBool     conjugate, rrb, aij;
   bool          same;
   PetscReal     norm, limit;
   Vec           r, z;
@@ -139,10 +141,15 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
   PetscCall(tessera::HasRecordedMatrix(pc, &same));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPRRB, &rrb));
   if (rrb && same && tessera::OnBlack(*data)) PetscFunctionReturn(PETSC_SUCCESS); // it begins with them itself
-  if (ksp->guess_zero) PetscCall(VecSet(x, 0));
-  data->three->started = ksp->guess_zero;
-  ksp->guess_zero      = PETSC_FALSE; // until AfterSolveRRB()
-  if (!same && pc->mat == pc->pmat) {
+  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)pc->mat, &aij, MATSEQAIJ, MATMPIAIJ, ""));
+  same = same && pc->mat == pc->pmat;
+  if (!same && !aij) PetscFunctionReturn(PETSC_SUCCESS); // nobody knows its rows
+  if (ksp->guess_zero) {
+    PetscCall(VecSet(x, 0));
+    PetscCall(PetscObjectGetId((PetscObject)ksp, &data->guess_of));
+    ksp->guess_zero = PETSC_FALSE; // until AfterSolveRRB()
+  }
+  if (!same) {
     PetscCall(SolveOwnDirichletRows(pc->mat, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -15,7 +15,6 @@ struct RRBThree {
   Buffer<uint8_t>                     free;
   bool                                box = false, single = false;
   bool                                one_sided = false; // other rows are coupled with Dirichlet rows
-  bool                                started   = false; // KSP was told so by PC rrb: its x is not zero in this solve
   VectorView                          x, y;
 };
 

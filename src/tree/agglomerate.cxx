@@ -95,7 +95,7 @@ template <class T> void Agglomeration::begin(Level<T> &level)
   cluster_.resize(all);
   for (size_t p = 0; p < all; ++p) {
     cluster_[p].id = number[p];
-    if (p < n) cluster_[p].name = name_of(level.start.empty() ? nullptr : key.data(), (int)p);
+    if (p < n) cluster_[p].name = name_of(key.data(), (int)p, number[p]);
     if (p < n) cluster_[p].diagonal = inverse.data()[p] > 0 ? 1 / (double)inverse.data()[p] : 0;
     (p < n ? node_ : ghost_).push_back((int)p);
   }

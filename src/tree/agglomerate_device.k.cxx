@@ -1,5 +1,5 @@
-// Clusters of nodes (agglomerate.hpp) by rounds on the device of one process: the same as the host finds. Sums are made
-// in the same order, that of a stable sort.
+// Clusters of nodes (agglomerate.hpp) by rounds on the device of one process: the same as the host finds, but for what
+// rounding changes at the thresholds. Couplings are added up in the same order, that of a stable sort.
 #include "tree/agglomerate.hpp"
 #include "tree/agglomeration.hpp"
 #include "exec/each.hpp"
@@ -19,7 +19,7 @@ template <class T> struct BeginCluster {
   {
     Cluster c;
     c.id       = p;
-    c.name     = name_of(key, p);
+    c.name     = name_of(key, p, p);
     c.diagonal = inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
     cluster[p] = c;
   }
@@ -138,9 +138,9 @@ struct LabelOf {
   }
 };
 
-class DeviceAgglomeration {
+template <class T> class DeviceAgglomeration {
 public:
-  template <class T> DeviceAgglomeration(Level<T> &level, const Closed &closed) :
+  DeviceAgglomeration(Level<T> &level, const Closed &closed) :
     exec_(level.exec), closed_(closed), nodes_(level.n), count_(level.n)
   {
     const size_t n = (size_t)count_, entries = level.j.size();
@@ -149,8 +149,7 @@ public:
     to_      = make_unset<int>(exec_, entries);
     first_   = make_unset<int>(exec_, n + 1);
     of_      = make_unset<int>(exec_, n);
-    const Key *const key = level.start.empty() ? nullptr : level.start.data();
-    for_each(exec_, count_, BeginCluster<T>{level.inverse.data(), key, cluster_.data()});
+    for_each(exec_, count_, BeginCluster<T>{level.inverse.data(), level.start.data(), cluster_.data()});
     for_each(exec_, (int)entries, SizeOfValue<T>{level.a.data(), weight_.data()});
     copy(level.j, to_), copy(level.i, first_);
     for_each(exec_, count_, Enumerate{of_.data()});
@@ -176,7 +175,7 @@ private:
   Buffer<double>  weight_;
 };
 
-bool DeviceAgglomeration::round()
+template <class T> bool DeviceAgglomeration<T>::round()
 {
   Buffer<int>           parent = make_unset<int>(exec_, (size_t)count_), number(parent.extent());
   Buffer<Key>           key    = make_unset<Key>(exec_, (size_t)count_);
@@ -194,7 +193,7 @@ bool DeviceAgglomeration::round()
 }
 
 // Clusters with the same new number, of `count`, become one.
-void DeviceAgglomeration::contract(const Buffer<int> &number, Buffer<Key> &key, int count)
+template <class T> void DeviceAgglomeration<T>::contract(const Buffer<int> &number, Buffer<Key> &key, int count)
 {
   Buffer<int>     member, begin, of = make_unset<int>(exec_, (size_t)nodes_);
   Buffer<Cluster> joined = make_unset<Cluster>(exec_, (size_t)count);
@@ -208,7 +207,7 @@ void DeviceAgglomeration::contract(const Buffer<int> &number, Buffer<Key> &key, 
   count_   = count;
 }
 
-void DeviceAgglomeration::add_up(const Buffer<int> &number, int count)
+template <class T> void DeviceAgglomeration<T>::add_up(const Buffer<int> &number, int count)
 {
   const int   entries = (int)to_.size(), bits = bits_of((Key)count);
   const Key   within  = ((Key)1 << (2 * bits)) - 1; // of two clusters that there are not
@@ -238,9 +237,12 @@ void DeviceAgglomeration::add_up(const Buffer<int> &number, int count)
 
 template <class T> Buffer<double> agglomerate_on_device(Level<T> &level, const Closed &closed)
 {
-  DeviceAgglomeration clusters(level, closed);
-  while (clusters.round()) { }
-  return clusters.labels(level.nodes / 2);
+  if constexpr (!device::built) return {};
+  else {
+    DeviceAgglomeration<T> clusters(level, closed);
+    while (clusters.round()) { }
+    return clusters.labels(level.nodes / 2);
+  }
 }
 
 template Buffer<double> agglomerate_on_device(Level<double> &, const Closed &);

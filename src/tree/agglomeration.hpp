@@ -62,10 +62,10 @@ struct Pick {
   }
 };
 
-// The name of node p, whose key may be known.
-HD inline double name_of(const unsigned long long *key, int p)
+// The name of node p by its key, where keys are known, else by its mesh-wide number
+HD inline double name_of(const unsigned long long *key, int p, double number)
 {
-  return (double)(mix(key ? key[p] : (uint64_t)p) >> 11);
+  return (double)(mix(key ? key[p] : (uint64_t)number) >> 11);
 }
 
 } // namespace tessera::tree

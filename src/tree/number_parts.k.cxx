@@ -77,8 +77,9 @@ template <class T> void PartFunctions<T>::number(Level<T> &level, const Buffer<d
   const int           n = level.n;
   std::vector<double> shared;
   if (level.distributed) {
-    const std::vector<double> all = listed(label);
-    std::set<double>          of_ghosts(all.begin() + n, all.end());
+    std::vector<double> ghosts((size_t)level.ghosts);
+    copy(label.data() + n, exec.space, ghosts.data(), Space::host, ghosts.size());
+    const std::set<double> of_ghosts(ghosts.begin(), ghosts.end());
     shared = gather_from_all(comm_, std::vector<double>(of_ghosts.begin(), of_ghosts.end())).all;
     std::sort(shared.begin(), shared.end());
     shared.erase(std::unique(shared.begin(), shared.end()), shared.end());

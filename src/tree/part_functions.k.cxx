@@ -1,4 +1,5 @@
-// The smoother's functions of parts of the mesh (part_functions.hpp): which parts, their numbers, and what is added.
+// The smoother's functions of parts of the mesh (part_functions.hpp): are there any, the energies of their functions,
+// and what is added.
 #include "tree/part_functions.hpp"
 #include "tree/agglomerate.hpp"
 #include "tree/dispatch.hpp"
@@ -285,9 +286,9 @@ template <class T> template <int D> void PartFunctions<T>::find_places(Level<T> 
   constexpr int  N = moments_of_part<D>;
   const Exec    &exec = level.exec;
   const int      log_threads = shared_on(exec, threads_of_part), pieces = (int)piece_.size() - 1;
-  Buffer<double> of_piece = make_unset<double>(exec, (size_t)(pieces * N)),
-                 moments  = make_unset<double>(exec, (size_t)(parts_ * N));
-  place_ = Buffer<T>(Extent{(size_t)(D * (level.n + level.ghosts)), exec.space});
+  Buffer<double> of_piece = make_unset<double>(exec, (size_t)pieces * N),
+                 moments  = make_unset<double>(exec, (size_t)parts_ * N);
+  place_ = Buffer<T>(Extent{D * (size_t)(level.n + level.ghosts), exec.space});
   const Key *const key = level.start.data();
   if (key)
     for_each(exec, pieces << log_threads,

@@ -31,7 +31,7 @@ constexpr double systems        = 2;
 // natural residual that full multigrid must come to there, as a share of that of a cycle from the start
 constexpr double better         = 0.5;
 // So many linear problems in a row may be solved by neither of the two while the nonlinear residual does not fall.
-constexpr int    max_in_vain = 6;
+constexpr int    max_unsolved = 6;
 // products with the matrix that take as long as the operators of a tree's hierarchy and its cycles; those of grids are
 // worth 20, too few to begin
 constexpr int    worthwhile = 200;
@@ -111,7 +111,7 @@ PetscErrorCode Newton::Reduce(const Vectors &v, double target, const Measure &he
   if (model->natural < 0.25 * here.natural || std::sqrt(model->natural) <= 10 * target ||
       here.natural < 0.25 * unsolved_.first)
     unsolved_ = {0, here.natural};
-  if (++unsolved_.number <= max_in_vain) PetscFunctionReturn(PETSC_SUCCESS);
+  if (++unsolved_.number <= max_unsolved) PetscFunctionReturn(PETSC_SUCCESS);
   *failed = true;
   PetscCall(PetscSNPrintf(failure, sizeof(failure),
                           "neither cycles nor systems of the inactive nodes come near to the solutions of the "

@@ -126,7 +126,7 @@ private:
   LinearProblem *hierarchy() { return on_tree ? (LinearProblem *)mesh.problem() : &box_; }
   LinearProblem *linear_ = nullptr; // of the box, or of the mesh, or of a single grid
   bool           built_ = false, monotone_converges_ = true; // the second: the monotone part does not diverge
-  struct {                        // linear problems in a row that no way has solved
+  struct {                        // linear problems in a row that not even systems of the inactive nodes have solved
     int    number = 0;
     double first  = HUGE_VAL;     // natural residual, squared, of the first of them
   } unsolved_;

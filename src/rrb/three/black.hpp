@@ -8,7 +8,8 @@ namespace tessera::rrb::three {
 // Numbers of conjugate gradients on a device; old: r'z of the iteration before, or zero.
 struct Scalars {
   double     rz, old, pq, rr, null, tolerance; // tolerance: of the norm of r
-  int        recorded, done;                    // iterations that the host can read about; is there enough?
+  int        recorded;                          // iterations that the host can read about
+  int        done;                              // is the norm of r at most the tolerance, or is there no step?
   HD double beta() const { return old > 0 ? rz / old : 0; }
   HD double alpha() const { return !done && rz > 0 && pq > 0 && rz - rz == 0 ? rz / pq : 0; } // zero: no step
 };

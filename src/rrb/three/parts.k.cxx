@@ -167,7 +167,8 @@ std::vector<double> sums_of(const Level<T> &l, const Comm &comm, Groups &groups,
   return sums;
 }
 
-// The parts among the components: used[c] is the part's number, or 0. Returns how many on_device are.
+// The parts among the components: used[c] is the part's number, or 0. Returns how many parts there are; 0: they are
+// left alone.
 template <class T>
 int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<int> &label, std::vector<int> &used)
 {
@@ -191,8 +192,8 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
     sum_rows(l, label, BetweenParts{on_device.data()}, field);
     among = sums_of(l, comm, groups, (const double *)field.data());
   }
-  // Islands: smaller ones than the largest component, or all but one of several that are alike. Lines of an anisotropic
-  // problem are alike as well, but tied to each other.
+  // They are left alone where the largest component is the only one, and where all are as large as that and some are
+  // tied to each other, as the lines of an anisotropic problem are.
   int  count = 0, smaller = 0;
   bool tied = false;
   for (size_t c = 1; c < used.size(); ++c) {

@@ -225,7 +225,7 @@ template <class T> void Hierarchy<T>::add_line_directions(size_t k)
   factor_lines_of(k);
 }
 
-// After new values, for which the host waits once: would the same grids be chosen? *same is left true or becomes false.
+// After new values, for which the host waits once: would the same grids be chosen? same becomes false where not.
 template <class T> bool Hierarchy<T>::choices_hold(Failure &failure, bool &same)
 {
   if (!coefficients_fit(failure)) return false;
