@@ -49,13 +49,13 @@ struct PC_RRB {
   PetscBool          failed       = PETSC_FALSE;
   PetscObjectId      matrix_id    = 0;           // which matrix was factorised,
   PetscObjectState   matrix_state = 0;           // with which values
-  PetscObjectId      guess_of     = 0;           // the KSP whose guess of zero PC rrb has replaced for this solve
-  // what solves have shown of the choices of the Galerkin form
+  // solves, and what they have shown of the choices of the Galerkin form
   struct {
     PetscInt  its    = 0;           // iterations of the first one after the choices,
     PetscReal rtol   = 0;           // and its tolerance
     PetscReal needed = 0;           // for 1e-6, where the trial was wrong: choose again before the next solve
     PetscBool rechoose = PETSC_FALSE; // choose at the next setup
+    PetscObjectId guess_of = 0; // the KSP whose guess of zero PC rrb has replaced for the solve under way
   } solves;
   PetscBool corrected = PETSC_FALSE; // such a choice, in the solve under way
   // a solver takes it for a linear map, which single precision is to 1e-7 only

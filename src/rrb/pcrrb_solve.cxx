@@ -86,8 +86,8 @@ static PetscErrorCode RestoreGuess(PC pc, KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscObjectGetId((PetscObject)ksp, &id));
-  if (r->guess_of == id) ksp->guess_zero = PETSC_TRUE;
-  r->guess_of = 0;
+  if (r->solves.guess_of == id) ksp->guess_zero = PETSC_TRUE;
+  r->solves.guess_of = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -120,8 +120,8 @@ static PetscErrorCode SolveOwnDirichletRows(Mat A, Vec b, Vec x)
 
 // Conjugate gradients take a matrix for symmetric. Where rows are coupled with Dirichlet rows one way, that of the
 // others is, and they work on it alone if the residual of Dirichlet rows is zero from the beginning, as it is after
-// x += M (b - A x), or once these rows are solved, where M is made from another matrix. In the plane Gauss-Seidel leaves
-// next to nothing of it in the rows beside them anyway.
+// x += M (b - A x), or once these rows are solved, where M is made from another matrix. In the plane Gauss-Seidel
+// leaves next to nothing of it in the rows beside them anyway.
 static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
 {
   PC_RRB       *data = (PC_RRB *)pc->data;
@@ -146,7 +146,7 @@ static PetscErrorCode SolveDirichletRows(PC pc, KSP ksp, Vec b, Vec x)
   if (!same && !aij) PetscFunctionReturn(PETSC_SUCCESS); // nobody knows its rows
   if (ksp->guess_zero) {
     PetscCall(VecSet(x, 0));
-    PetscCall(PetscObjectGetId((PetscObject)ksp, &data->guess_of));
+    PetscCall(PetscObjectGetId((PetscObject)ksp, &data->solves.guess_of));
     ksp->guess_zero = PETSC_FALSE; // until AfterSolveRRB()
   }
   if (!same) {
