@@ -311,7 +311,10 @@ template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, in
 {
   const Closed closed(dim);
   if constexpr (device::built)
-    if (level.exec.on_device() && !level.distributed) return agglomerate_on_device(level, closed);
+    if (level.exec.on_device() && !level.distributed) try {
+        return agglomerate_on_device(level, closed);
+      } catch (const DeviceMemoryError &) { // the host has room
+      }
   Agglomeration clusters(comm, closed, level.distributed);
   clusters.grow(level);
   return copy_to(level.exec.space, clusters.labels(level.nodes / 2));
