@@ -79,7 +79,7 @@ struct HostResults {
 struct Begin {
   State     *state;
   double    *norms;
-  HostResults     *shown;
+  HostResults *shown;
   Limits     limits;
   bool       begun, flexible, single;
   double    *part; // several processes: this one's b'b, for the host
@@ -169,7 +169,7 @@ template <int N, class T> struct Multiply {
     const bool     first = !state->its; // the last direction is anything then
     C              beta;
     double         dot = 0;
-    RowsBehind           k;
+    RowsBehind     k;
     for (int i = 0; i < N; ++i)
       beta.v[i] = Lanes<double>(first             ? 0
                                 : state->flexible ? -state->alpha * state->qz / state->last_rz
@@ -227,7 +227,7 @@ template <class T> struct Update {
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
-  HostResults        *shown;
+  HostResults  *shown;
   double       *part; // several processes: this one's r'r, for the host
   MARCH double  operator()(size_t i) const // two values, which are read before the first is written
   {
@@ -307,7 +307,7 @@ struct SchurSolver::Parts {
   Reduction      reduction, alone; // alone: of kernels that have no sum
   Layout         layout;
   Pinned         for_host;       // what kernels write to,
-  HostResults         *shown = nullptr; // and what it holds
+  HostResults   *shown = nullptr; // and what it holds
   double        *part = nullptr; // several processes' sums
   State         *state() { return (State *)memory.data(); }
   double        *norms() { return memory.data() + header; }

@@ -220,11 +220,9 @@ template <class T> void Groups::list(const Level<T> &l, const Buffer<int> &label
   box::for_nodes(exec, l.layout, l.own, HasLabel{labels.data(), flags.data(), l.layout.half});
   select(exec, n, flags, nodes_);
   const int found = (int)nodes_.size();
-  int       bits  = 1;
-  while (count >> bits) ++bits;
   keys.resize(Extent{(size_t)found, exec.space});
   for_each(exec, found, KeyOf{nodes_.data(), labels.data(), keys.data()});
-  sort_keys(exec, found, bits, keys, nodes_);
+  sort_keys(exec, found, bits_of((Key)count), keys, nodes_);
   bucket_starts(exec, found, keys.data(), count, (Key)1, starts);
   copy(starts.data(), exec.space, start.data(), Space::host, start.size());
   sizes_.assign((size_t)count + 1, 0);
