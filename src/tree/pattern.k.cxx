@@ -240,9 +240,7 @@ void GalerkinSetup<T>::remap(Level<T> &fine, const int *begin, int rows, const i
 // columns in ascending order.
 template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine, Level<T> &coarse)
 {
-  int       bits = 1;
-  const int n = coarse.n, own = (int)coarse.j.size();
-  while ((Key)n * (Key)n >> bits) ++bits;
+  const int n = coarse.n, own = (int)coarse.j.size(), bits = bits_of((Key)n * (Key)n);
   Buffer<Key> name = make_unset<Key>((size_t)own);
   for_each(exec_, n, NameEntries{coarse.i.data(), coarse.j.data(), (Key)n, name.data()});
   const Gathered<Key> everyone = gather_from_all(comm_, on_host(name).data(), own);
