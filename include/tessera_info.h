@@ -105,6 +105,7 @@ typedef struct {
   PetscBool             filtered;      /* the interpolation is smoothed for coefficients that jump */
   PetscReal             stretch[3];    /* of the coordinates by the couplings, relative to the first one */
   PetscReal             crowded;       /* nodes in cells that cannot be split, which are only smoothed */
+  PetscReal             parts;         /* of the mesh, hardly tied to each other: the smoother has functions of each */
   PetscInt              dropped;       /* eigenvalues of the last operator that are zero */
   const char           *coordinates;   /* where they come from; until the next setup */
 } PCAuxAMGChoice;

@@ -237,8 +237,8 @@ int main(int argc, char **argv)
 {
   Case      c;
   PetscInt  columns[10] = {1, 3, 5, 8, 17}, kinds = 10, d = 0, repeat = 0;
-  PetscReal limit = 1e-13;
-  PetscBool given;
+  PetscReal limit = 1e-13, parts = 0;
+  PetscBool given, of_parts;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -247,11 +247,17 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-lda", &d, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-limit", &limit, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-parts", &parts, &of_parts));
   if (!repeat) PetscCall(PetscLogDefaultBegin());
   PetscCall(CaseCreate(&c));
   for (PetscInt i = 0; i < kinds; ++i)
     if (repeat) PetscCall(Times(&c, columns[i], repeat));
     else PetscCall(Test(&c, columns[i], d, limit));
+  if (of_parts) {
+    PCAuxAMGChoice choice;
+    PetscCall(PCAuxAMGGetChoice(c.pc, &choice));
+    if (choice.parts != parts) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "The smoother has functions of %g parts, of %g expected\n", (double)choice.parts, (double)parts));
+  }
   PetscCall(KSPDestroy(&c.ksp));
   PetscCall(MatDestroy(&c.A));
   PetscCall(DMDestroy(&c.da));
@@ -275,13 +281,13 @@ int main(int argc, char **argv)
       args: -jump 1000
     test: # parts between barriers, which several processes share
       suffix: parts
-      args: -n 40 -cells 3 -jump 1e-4 -leak 0.02
+      args: -n 40 -cells 3 -jump 1e-4 -leak 0.02 -parts 7
     test:
       suffix: parts_single
-      args: -n 40 -cells 3 -jump 1e-4 -leak 0.02 -pc_auxamg_precision single -limit 1e-4
+      args: -n 40 -cells 3 -jump 1e-4 -leak 0.02 -parts 7 -pc_auxamg_precision single -limit 1e-4
     test:
       suffix: parts_cube
-      args: -mesh cube -n 12 -cells 2 -jump 1e-4 -leak 0.02
+      args: -mesh cube -n 12 -cells 2 -jump 1e-4 -leak 0.02 -parts 8
     test:
       suffix: intervals
       args: -mesh line -n {{2 300}}

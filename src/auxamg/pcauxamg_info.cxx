@@ -55,6 +55,7 @@ static PetscErrorCode GetChoice(PC pc, PCAuxAMGChoice *choice)
                                                            : PC_AUXAMG_CYCLE_V;
     choice->filtered = h.filtered() ? PETSC_TRUE : PETSC_FALSE;
     choice->crowded  = h.crowded();
+    choice->parts    = h.parts();
     choice->dropped  = h.coarsest().dropped;
     for (int q = 0; q < 3; ++q) choice->stretch[q] = q < p.dim ? h.scale(q) : 1;
   });

@@ -10,44 +10,6 @@ using tessera::tree::Cycle;
 using tessera::tree::Failure;
 using tessera::tree::Filter;
 
-// The unknowns of a node: the block size of the matrix, or what PCSetCoordinates() says by its number of points.
-static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
-{
-  PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
-  MPI_Comm   comm = PetscObjectComm((PetscObject)pc);
-  PetscInt   m, M, N;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetSize(pc->pmat, &M, &N));
-  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ,
-             "PC auxamg needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M,
-             N);
-  PetscCall(MatGetBlockSize(pc->pmat, bs));
-  if (a->given.dim && a->options.file.empty()) {
-    PetscCall(MatGetLocalSize(pc->pmat, &m, nullptr));
-    const PetscInt points = (PetscInt)a->given.x.size() / a->given.dim;
-    PetscInt       mine[2] = {m, points}, all[2];
-    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
-    const PetscInt k = all[1] ? all[0] / all[1] : 0;
-    PetscInt       wrong = k < 1 || points * k != m, any;
-    PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
-    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
-               "PC auxamg: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT
-               " rows with block size %" PetscInt_FMT
-               ": each process must give a point for each of its nodes, which have the same number of rows",
-               all[1], all[0], *bs);
-    *bs = k;
-  }
-  PetscCheck(*bs >= 1 && *bs <= tessera::tree::max_block, comm, PETSC_ERR_SUP,
-             "PC auxamg works with 1 to %d unknowns per node: here are %" PetscInt_FMT
-             " (the matrix' block size, or rows by points of PCSetCoordinates()). Use it on the fields through "
-             "-pc_type fieldsplit",
-             tessera::tree::max_block, *bs);
-  PetscCheck(M / *bs < 2000000000, comm, PETSC_ERR_SUP,
-             "PC auxamg works with less than 2e9 nodes: here are %" PetscInt_FMT, M / *bs);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // The setup stopped, here or on another process: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where
 // the user asked for one.
 static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
@@ -141,7 +103,7 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
                       : (tessera::tree::Smoother)(o.smoother - 1);
   const bool sweeps = p.smoother == tessera::tree::Smoother::gs || p.smoother == tessera::tree::Smoother::block_gs;
   if (o.degree || sweeps) p.degree = o.degree ? (int)PetscMin(o.degree, 100) : 1;
-  p.rough  = o.degree ? p.degree : 3;
+  p.difficult_degree = o.degree ? p.degree : 3;
   p.filter          = p.aggregation ? Filter::off : (Filter)o.filter; // the same order
   p.cycle           = o.cycle == PC_AUXAMG_CYCLE_V                  ? Cycle::v
                     : o.cycle == PC_AUXAMG_CYCLE_W                  ? Cycle::w
@@ -302,7 +264,9 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(tessera::ChooseSpace((PetscObject)pc, "pc_auxamg_backend", a->options.backend,
                                    [&](bool *device) { return tessera::LocalRows::OnDevice(pc->pmat, device); },
                                    &a->exec.space));
-    PetscCall(ChooseBlock(pc, &a->bs));
+    PetscCall(tessera::FindBlockSize((PetscObject)pc, "PC auxamg", pc->pmat,
+                                     a->options.file.empty() ? &a->given : nullptr,
+                                     ". Use it on the fields through -pc_type fieldsplit", &a->bs));
     a->exec.threads = tessera::HostThreads();
   }
   PetscCall(tessera::UseCurrentStream(a->exec.space));

@@ -75,6 +75,10 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   if (c.filtered)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
                                      a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
+  if (c.parts > 0)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  %.0f part%s of the mesh that hardly anything ties to each other: the smoother has functions of each\n",
+      (double)c.parts, c.parts > 1 ? "s" : ""));
   bool convective = false, joined = false;
   TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { convective = h.convective(), joined = h.peers(); }));
   PetscCall(tessera::ViewMessages((PetscObject)pc, viewer, info.backend, joined));

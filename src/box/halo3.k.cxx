@@ -33,13 +33,13 @@ template <class F> void regions(const Box3 &have, const Box3 &need, const int pe
       }
 }
 
-template <class T> struct Pack {
+template <class T> struct GatherValues {
   const T         *field;
   const ptrdiff_t *at;
   double          *out;
   HD void          operator()(int i, int) const { out[i] = (double)field[at[i]]; }
 };
-template <class T> struct Unpack {
+template <class T> struct ScatterValues {
   T               *field;
   const ptrdiff_t *at;
   const double    *in;
@@ -158,7 +158,7 @@ template <class T> void Halo3::exchange_fields(T *const *fields, int n)
   for (const Peer &p : peers_) {
     for (int f = 0; f < n; ++f)
       forall(exec_, {0, (int)p.send, 0, 1},
-             Pack<T>{fields[f], send_at_.data() + at, send_.data() + at * (size_t)n + (size_t)f * p.send});
+             GatherValues<T>{fields[f], send_at_.data() + at, send_.data() + at * (size_t)n + (size_t)f * p.send});
     at += p.send;
   }
   double *const out = send_host_.fetch(send_.data(), out_ * (size_t)n), *const in = recv_host_.place(recv_.data());
@@ -179,7 +179,7 @@ template <class T> void Halo3::exchange_fields(T *const *fields, int n)
   for (const Peer &p : peers_) {
     for (int f = 0; f < n; ++f)
       forall(exec_, {0, (int)p.recv, 0, 1},
-             Unpack<T>{fields[f], recv_at_.data() + at, recv_.data() + at * (size_t)n + (size_t)f * p.recv});
+             ScatterValues<T>{fields[f], recv_at_.data() + at, recv_.data() + at * (size_t)n + (size_t)f * p.recv});
     at += p.recv;
   }
 }

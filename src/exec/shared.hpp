@@ -50,7 +50,15 @@ template <class V> HD inline V sum_shared(V v, int log_threads)
 #endif
   return v;
 }
-// In how many threads of a node before this one, and in how many of all, is it `there`?
+// of N numbers, which go to those of the node
+template <class V, int N> HD inline void store_shared_sums(const Shared &at, V (&v)[N], V *to)
+{
+  for (int k = 0; k < N; ++k) {
+    v[k] = sum_shared(v[k], at.log_threads);
+    if (!at.thread) to[(ptrdiff_t)N * at.node + k] = v[k];
+  }
+}
+// How many threads of a node before this one, and how many of all, are `counted`
 struct CountShared {
   int     before, all;
   HD      CountShared(bool counted, int log_threads)

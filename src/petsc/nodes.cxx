@@ -51,4 +51,39 @@ PetscErrorCode ReadRows(const Comm &comm, const char *who, Mat A, PetscInt bs, S
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode FindBlockSize(PetscObject solver, const char *who, Mat A, const Coordinates *given, const char *hint,
+                             PetscInt *bs)
+{
+  const MPI_Comm comm = PetscObjectComm(solver);
+  PetscInt       m, M, N;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(A, &M, &N));
+  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ,
+             "%s needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", who, M, N);
+  PetscCall(MatGetBlockSize(A, bs));
+  if (given && given->dim) {
+    PetscCall(MatGetLocalSize(A, &m, nullptr));
+    const PetscInt points = (PetscInt)given->x.size() / given->dim;
+    PetscInt       mine[2] = {m, points}, all[2];
+    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
+    const PetscInt k = all[1] ? all[0] / all[1] : 0;
+    PetscInt       wrong = k < 1 || points * k != m, any;
+    PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
+    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
+               "%s: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT
+               " rows with block size %" PetscInt_FMT
+               ": each process must give a point for each of its nodes, which have the same number of rows",
+               who, all[1], all[0], *bs);
+    *bs = k;
+  }
+  PetscCheck(*bs >= 1 && *bs <= tree::max_block_size, comm, PETSC_ERR_SUP,
+             "%s works with 1 to %d unknowns per node: here are %" PetscInt_FMT
+             " (the matrix' block size, or rows by points of PCSetCoordinates())%s",
+             who, tree::max_block_size, *bs, hint);
+  PetscCheck(M / *bs < 2000000000, comm, PETSC_ERR_SUP, "%s works with less than 2e9 nodes: here are %" PetscInt_FMT,
+             who, M / *bs);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace tessera

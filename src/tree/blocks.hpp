@@ -17,7 +17,7 @@ namespace tessera::tree {
 
 template <class T> struct Level;
 
-constexpr int    max_in_strong_block = 16;
+constexpr int    max_strong_block = 16;
 // Are two nodes tied so that they belong to the same pocket (pockets.k.cxx)?
 constexpr double weakly_tied = 1e-2;
 template <class T> HD inline bool tied(T entry, T inverse, T other, T weak = (T)weakly_tied)

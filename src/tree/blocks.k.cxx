@@ -17,7 +17,7 @@ struct PackStrongRow {
   HD void       operator()(int k) const
   {
     const int s = needed[k], b = block[s], n = begin[b + 1] - begin[b];
-    for (int q = 0; q < n; ++q) rows[(ptrdiff_t)k * max_in_strong_block + q] = dense[at[b] + place[s] * n + q];
+    for (int q = 0; q < n; ++q) rows[(ptrdiff_t)k * max_strong_block + q] = dense[at[b] + place[s] * n + q];
   }
 };
 struct UnpackStrongRows {
@@ -29,7 +29,7 @@ struct UnpackStrongRows {
     const int n = begin[b + 1] - begin[b];
     for (int k = 0; k < n; ++k)
       if (const int m = member[begin[b] + k]; m < 0)
-        for (int q = 0; q < n; ++q) dense[at[b] + k * n + q] = rows[(ptrdiff_t)(-1 - m) * max_in_strong_block + q];
+        for (int q = 0; q < n; ++q) dense[at[b] + k * n + q] = rows[(ptrdiff_t)(-1 - m) * max_strong_block + q];
   }
 };
 template <class T> struct FillEntries {
@@ -47,7 +47,7 @@ template <class T> struct InvertStrong {
   const double    *dense;
   T               *extra;
   static constexpr int    threads = 32;
-  static constexpr size_t bytes   = (size_t)max_in_strong_block * (max_in_strong_block + 4) * sizeof(double);
+  static constexpr size_t bytes   = (size_t)max_strong_block * (max_strong_block + 4) * sizeof(double);
   template <class Block> HD void operator()(Block &block) const
   {
     const int     b = block.tile.y0, n = begin[b + 1] - begin[b], first = at[b];
@@ -79,7 +79,7 @@ template <class T> struct InvertOnHost {
     if (n <= 4) invert<4>(at[b], n);
     else if (n <= 8) invert<8>(at[b], n);
     else if (n <= 12) invert<12>(at[b], n);
-    else invert<max_in_strong_block>(at[b], n);
+    else invert<max_strong_block>(at[b], n);
   }
   template <int W> void invert(int first, int n) const
   {
@@ -139,7 +139,7 @@ template <class T> struct AddBlock {
     const int *const unknown = member + begin[b];
     const int        n       = begin[b + 1] - begin[b];
     if (n <= 8) columns<8>(n, unknown, extra + at[b]);
-    else columns<max_in_strong_block>(n, unknown, extra + at[b]);
+    else columns<max_strong_block>(n, unknown, extra + at[b]);
 #endif
   }
 #ifndef __CUDA_ARCH__
@@ -246,14 +246,14 @@ template <class T> void NumericSetup<T>::invert_blocks(Level<T> &level)
   Buffer<double> dense = make_unset<double>((size_t)entries);
   for_each(exec_, entries, FillEntries<T>{b.from.data(), level.a.data(), dense.data()});
   if (level.distributed) {
-    Buffer<double> rows = make<double>((size_t)(own + b.partners) * max_in_strong_block);
+    Buffer<double> rows = make<double>((size_t)(own + b.partners) * max_strong_block);
     for_each(exec_, own,
              PackStrongRow{b.needed_row.data(), b.block.data(), b.place.data(), b.begin.data(), b.at.data(),
                            dense.data(), rows.data()});
-    b.exchange.forward(rows.data(), max_in_strong_block);
+    b.exchange.forward(rows.data(), max_strong_block);
     for_each(exec_, b.n,
              UnpackStrongRows{b.begin.data(), b.at.data(), b.member.data(),
-                              rows.data() + (ptrdiff_t)own * max_in_strong_block, dense.data()});
+                              rows.data() + (ptrdiff_t)own * max_strong_block, dense.data()});
   }
   if (!level.by_nodes()) return invert(dense.data());
   forall_blocks(exec_, b.n, InvertStrong<T>::threads, InvertStrong<T>::bytes,

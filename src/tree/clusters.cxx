@@ -61,7 +61,7 @@ void SharedBlocks::join(MPI_Comm comm, const std::vector<NamedCoupling> &couplin
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   std::vector<int>  next((size_t)size);
-  const NamedBlocks blocks = join_named(gather_from_all(comm, couplings).all, max_in_strong_block);
+  const NamedBlocks blocks = join_named(gather_from_all(comm, couplings).all, max_strong_block);
   for (size_t k = 0; k + 1 < blocks.begin.size(); ++k)
     add(blocks.member.data() + blocks.begin[k], blocks.begin[k + 1] - blocks.begin[k], rank, columns, next);
 }

@@ -285,7 +285,7 @@ template <class T> Failure::Kind Colouring<T>::block_pattern(Level<T> &level, co
   const Key   *keys = several ? everyone_.key.data() : key.data();
   const int    number = several ? (int)everyone_.key.size() : points;
   const double entries = level.nodes * bs * bs; // a node takes as many as its block has nodes
-  const int          max_nodes = (int)std::max(1., std::min<double>(max_in_block / bs, 2e9 / std::max(entries, 1.)));
+  const int          max_nodes = (int)std::max(1., std::min<double>(max_aggregate / bs, 2e9 / std::max(entries, 1.)));
   Buffer<int>  first, piece = make<int>((size_t)cells.n + 1);
   bucket_starts(exec_, number, keys, cells.n, cells.start.data(), first);
   for_each(exec_, cells.n, CountPieces{first.data(), max_nodes, piece.data()});

@@ -25,13 +25,13 @@ template <class F> void with_corners(int corners, const F &f)
 
 template <class F> void with_block(int bs, const F &f)
 {
-  static_assert(max_block == 6, "one line for each number of unknowns");
+  static_assert(max_block_size == 6, "one line for each number of unknowns");
   if (bs == 1) f(Number<1>());
   else if (bs == 2) f(Number<2>());
   else if (bs == 3) f(Number<3>());
   else if (bs == 4) f(Number<4>());
   else if (bs == 5) f(Number<5>());
-  else f(Number<max_block>());
+  else f(Number<max_block_size>());
 }
 
 } // namespace tessera::tree

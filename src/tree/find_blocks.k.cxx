@@ -347,7 +347,7 @@ template <class T> void NumericSetup<T>::list_blocks(Level<T> &level, const Shar
                       b.block.data(), b.place.data()});
   b.n     = blocks.blocks + count;
   b.from  = make_unset<int>((size_t)entries);
-  b.extra = make<T>((size_t)entries + max_in_strong_block); // the host reads behind the end
+  b.extra = make<T>((size_t)entries + max_strong_block); // the host reads behind the end
   for_each(exec_, entries, SetValues<int>{b.from.data(), -1});
   for_each(exec_, (int)b.row.size(),
            FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),
@@ -369,7 +369,7 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
     order_unknowns(level, couplings);
   }
   list_blocks(level, shared,
-              join_strongest(exec_, couplings.pairs, (int)couplings.unknown.size(), max_in_strong_block),
+              join_strongest(exec_, couplings.pairs, (int)couplings.unknown.size(), max_strong_block),
               couplings.unknown);
   if (!level.distributed) return;
   std::vector<int> needed = shared.needed;

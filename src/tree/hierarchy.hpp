@@ -302,7 +302,7 @@ public:
   bool     smoothed() const { return smoothed_; }
   bool     convective() const { return convective_; }
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
-  int      degree() const { return difficult() ? params_.rough : params_.degree; }
+  int      degree() const { return difficult() ? params_.difficult_degree : params_.degree; }
   uint64_t setups() const { return setups_; }
   size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes(); }
   T       *row_sums(size_t unknowns); // where run() expects them before rounding; nullptr: it needs none
@@ -378,6 +378,7 @@ public:
   bool                        normalises() const { return sizeof(T) < sizeof(double) && strategy_->normalises_floats; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      constrained() const { return constrained_.total; }
+  double                      parts() const { return levels_[0].blocks.part_functions.count(); }
   // nodes in cells that have too many and cannot be split
   double                      crowded() const { return crowded_; }
   bool                        filtered() const { return numeric_.filtered(); }

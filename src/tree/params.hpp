@@ -6,11 +6,11 @@
 
 namespace tessera::tree {
 
-constexpr int max_block = 6; // unknowns of a node, at most
+constexpr int max_block_size = 6; // unknowns of a node
 
 constexpr int max_exact = 2000; // unknowns of the last grid
 constexpr int divided_least = 16; // processes divide grids of more unknowns than so many a process
-constexpr int max_in_block = 64; // of a block that Gauss-Seidel solves exactly
+constexpr int max_aggregate = 64; // unknowns of an aggregate that Gauss-Seidel solves exactly
 using Diagonal = unsigned short; // place in a row
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
@@ -36,7 +36,7 @@ struct Params {
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   Filter filter = Filter::automatic;
   bool   part_functions = false; // of parts of the mesh, in the smoother of one unknown a node; all unknowns take part
-  int    rough  = 2;      // degree of the smoother where difficult(): coefficients jump, or convection prevails
+  int    difficult_degree = 2; // of the smoother where difficult(): coefficients jump, or convection prevails
   // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
   // refused: Failure::rounded
   bool   falls_back = false;

@@ -39,7 +39,8 @@ template <class T> struct PartFunctions {
   void take_values(const Level<T> &level);
   // z += c sum_k Z_k (Z_k' A Z_k)^-1 Z_k' r, and x += w times that; either may be nullptr. Collective.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
-  bool                    any() const { return parts_ > 0 || elsewhere_; } // on any process
+  double                  count() const { return total_; } // parts of all processes
+  bool                    any() const { return total_ > 0; }
   // Has the constant of a part on any process so little energy that rounding to single precision counts beside it?
   // After take_values(). Collective.
   bool                    faint(const Level<T> &level) const;
@@ -61,7 +62,7 @@ private:
   Comm           comm_;
   int            dim_ = 0;                // linear functions of a part
   int            parts_ = 0, shared_ = 0; // here; those of several processes, which come first and which all count
-  bool           elsewhere_ = false;      // other processes have parts
+  double         total_ = 0;              // of all processes
   Buffer<int>    begin_, piece_, member_; // pieces of each part, and their nodes
   Buffer<int>    of_;                     // the part of each node, ghosts included, or -1
   Buffer<T>      place_;                  // of nodes in their parts

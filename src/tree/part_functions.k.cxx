@@ -82,10 +82,7 @@ template <class T, int D> struct EnergyOfPiece {
     const Shared  at(item, log_threads);
     double        s[N] = {};
     at.each(begin[at.node], begin[at.node + 1], [&](int k) { add(member[k], s); });
-    for (int k = 0; k < N; ++k) {
-      s[k] = sum_shared(s[k], log_threads);
-      if (!at.thread) sum[(ptrdiff_t)N * at.node + k] = s[k];
-    }
+    store_shared_sums(at, s, sum);
   }
   HD void add(int p, double *s) const
   {
@@ -120,10 +117,7 @@ template <class T, class V, int D> struct SumPiece {
       const Sum v = r[member[k]];
       at_node.each(member[k], [&](int f, T value) { s[f] += value * v; });
     });
-    for (int f = 0; f <= D; ++f) {
-      s[f] = sum_shared(s[f], log_threads);
-      if (!at.thread) sum[(ptrdiff_t)(D + 1) * at.node + f] = s[f];
-    }
+    store_shared_sums(at, s, sum);
   }
 };
 // and over the pieces of a part, each with `numbers`.
@@ -195,10 +189,7 @@ template <int D> struct MomentsOfPiece {
         s[1 + D + q] += x * x;
       }
     });
-    for (int k = 0; k < N; ++k) {
-      s[k] = sum_shared(s[k], log_threads);
-      if (!at.thread) sum[(ptrdiff_t)N * at.node + k] = s[k];
-    }
+    store_shared_sums(at, s, sum);
   }
 };
 template <class T, int D> struct PlaceInPart {
@@ -346,9 +337,9 @@ template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level
   number(level, label);
   if (keep) *keep = std::move(label);
   with_axes(dim_, [&](auto axes) { this->template find_places<axes.value>(level); });
-  double found = parts_;
-  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  elsewhere_ = found > 0;
+  total_ = parts_ - shared_;
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &total_, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  total_ += shared_;
   const size_t functions = (size_t)(dim_ + 1);
   inverse_   = make_unset<T>(level.exec, (size_t)parts_ * functions * functions);
   sums_      = make_unset<double>(level.exec, (size_t)parts_ * functions * max_vectors);

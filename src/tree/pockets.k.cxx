@@ -48,7 +48,7 @@ struct SizeOfNode {
 struct MarkPockets {
   const int     *size;
   unsigned char *mark;
-  HD void        operator()(int p) const { mark[p] = size[p] > 1 && size[p] <= max_in_strong_block; }
+  HD void        operator()(int p) const { mark[p] = size[p] > 1 && size[p] <= max_strong_block; }
 };
 
 // The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than
@@ -157,7 +157,7 @@ Components components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, 
 // Is each node in a pocket? inverse: of the diagonal, with ghosts.
 template <class T> Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &level, const T *inverse)
 {
-  const Buffer<int>     size = component_sizes(comm_, level, inverse, (T)weakly_tied, max_in_strong_block);
+  const Buffer<int>     size = component_sizes(comm_, level, inverse, (T)weakly_tied, max_strong_block);
   Buffer<unsigned char> mark = make_unset<unsigned char>(size.size());
   for_each(exec_, (int)size.size(), MarkPockets{size.data(), mark.data()});
   return mark;

@@ -82,7 +82,7 @@ template <class T> struct InvertBlock {
   double    *dense;
   HD void    operator()(int b) const
   {
-    invert_block<max_in_block>(dense + at[b], (begin[b + 1] - begin[b]) * bs, dead_pivot<T>);
+    invert_block<max_aggregate>(dense + at[b], (begin[b + 1] - begin[b]) * bs, dead_pivot<T>);
   }
 };
 template <class T> struct TakeRows {

@@ -37,30 +37,6 @@ PetscErrorCode TreeMatrix::Check(const MeshSource &source, Mat J)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The unknowns of a node: the block size of the matrix, or what the number of points says.
-PetscErrorCode TreeMatrix::ChooseBlock(const MeshSource &source, Mat J, const Coordinates *given)
-{
-  const MPI_Comm comm = PetscObjectComm(source.solver);
-  PetscInt       m, M;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetSize(J, &M, nullptr));
-  PetscCall(MatGetBlockSize(J, &bs_));
-  if (given && source.file.empty()) {
-    PetscCall(MatGetLocalSize(J, &m, nullptr));
-    PetscInt mine[2] = {m, (PetscInt)given->x.size() / given->dim}, all[2];
-    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
-    if (all[1] > 0 && all[0] % all[1] == 0) bs_ = all[0] / all[1];
-  }
-  PetscCheck(bs_ >= 1 && bs_ <= tree::max_block, comm, PETSC_ERR_SUP,
-             "%s works with 1 to %d unknowns per node on meshes: here are %" PetscInt_FMT
-             " (the matrix' block size, or rows by points of PCSetCoordinates())",
-             source.who, tree::max_block, bs_);
-  PetscCheck(M / bs_ < 2000000000, comm, PETSC_ERR_SUP, "%s works with less than 2e9 nodes: here are %" PetscInt_FMT,
-             source.who, M / bs_);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode TreeMatrix::Make(const MeshSource &source, Mat J, const Coordinates &given, const Exec &exec,
                                 const Params &params, const MatrixRows &rows, const GhostNodes &ghosts,
                                 Failure *failure)
@@ -164,7 +140,8 @@ PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exe
   PetscCall(MatGetNonzeroState(J, &state));
   const bool known = problem_ && id == matrix_ && state == pattern_ && points == points_;
   matrix_          = 0;
-  if (!known) PetscCall(ChooseBlock(source, J, given));
+  if (!known)
+    PetscCall(FindBlockSize(source.solver, source.who, J, source.file.empty() ? given : nullptr, "", &bs_));
   PetscCall(ReadRows(comm_, source.who, J, bs_, exec.space, &rows_, &ghosts, &rows));
   if (known) TesseraCallCXX(refreshed = problem_->tree().refresh(rows, failure));
   if (!refreshed) PetscCall(Make(source, J, given ? *given : none, exec, params, rows, ghosts, &failure));

@@ -32,7 +32,6 @@ public:
   const std::string &from() const { return from_; }
 
 private:
-  PetscErrorCode ChooseBlock(const MeshSource &source, Mat J, const Coordinates *given);
   PetscErrorCode Make(const MeshSource &source, Mat J, const Coordinates &given, const Exec &exec, const Params &params,
                       const MatrixRows &rows, const GhostNodes &ghosts, tree::Failure *failure);
   PetscErrorCode Reflect(const MeshSource &source);

@@ -98,7 +98,7 @@ TEST(auxamg_blocks, inverses)
 {
   std::mt19937                           random(3);
   std::uniform_real_distribution<double> unit(-1, 1);
-  for (int n = 1; n <= max_in_strong_block; ++n) {
+  for (int n = 1; n <= max_strong_block; ++n) {
     std::vector<double> root((size_t)(n * n)), a(root.size()), inverse;
     for (double &v : root) v = unit(random);
     for (int k = 0; k < n; ++k)
@@ -107,7 +107,7 @@ TEST(auxamg_blocks, inverses)
         for (int m = 0; m < n; ++m) a[(size_t)(k * n + q)] += root[(size_t)(k * n + m)] * root[(size_t)(q * n + m)];
       }
     inverse = a;
-    invert_block<max_in_strong_block>(inverse.data(), n, dead_pivot<double>);
+    invert_block<max_strong_block>(inverse.data(), n, dead_pivot<double>);
     for (int k = 0; k < n; ++k)
       for (int q = 0; q < n; ++q) {
         double sum = 0;
@@ -116,7 +116,7 @@ TEST(auxamg_blocks, inverses)
       }
   }
   double singular[] = {1, -1, -1, 1}; // one of the two is left out
-  invert_block<max_in_strong_block>(singular, 2, dead_pivot<double>);
+  invert_block<max_strong_block>(singular, 2, dead_pivot<double>);
   EXPECT_EQ(singular[0], 1);
   EXPECT_EQ(singular[1], 0);
   EXPECT_EQ(singular[2], 0);

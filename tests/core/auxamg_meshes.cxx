@@ -238,7 +238,7 @@ void check_colours(const Case &c)
         for (int r = 0; r < n; ++r) ASSERT_NEAR(product[(size_t)r], r == place[(size_t)p] * bs + k, 1e-9);
       }
     }
-    ASSERT_LE(largest, max_in_block);
+    ASSERT_LE(largest, max_aggregate);
     if (c.mesh == MESH_GRADED) {
       ASSERT_LT(level.grid.leaves + (int)problem.hierarchy().levels()[1].grid.leaves, s.blocks) << "aggregates were to be cut";
     }
