@@ -10,7 +10,7 @@
 #   make pack-tests the device's tests as a folder for machines without PETSc (docs/howto/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/howto/gpu.md)
 #
-# Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  OPT=-O3  CXXFLAGS=  WERROR=0|1  JOBS=2
+# Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  OPT=-O3  CXXFLAGS=  WERROR=0|1  PRECOMPILED=0|1  JOBS=2
 
 .DEFAULT_GOAL := all
 SHELL  := /bin/bash
@@ -25,6 +25,8 @@ endif
 MARCH  ?= native
 OPENMP ?= 1
 JOBS   ?= 2
+# Those of g++ alone; ccache would keep nothing that is made with them.
+PRECOMPILED ?= $(if $(findstring ccache,$(CXX)),0,$(if $(shell $(CXX) --version 2>/dev/null | grep 'Free Software'),1,0))
 # Goals that build and run build JOBS files at a time, where make was not told how many.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 BENCH  ?= all
@@ -169,15 +171,23 @@ ifeq ($(CUDA),emulate)
 $(BUILD)/obj/src/box/lines_device.k.o: VECTORS := -O1
 endif
 
+# g++ reads the headers that most files include once, not two hundred times. Files with options of their own do without.
+PRE_HEADER := $(if $(filter 1,$(PRECOMPILED)),$(BUILD)/precompiled/precompiled.hpp.gch)
+PRE         = $(if $(VECTORS)$(LESS),,$(PRE_HEADER:%.gch=-Winvalid-pch -include %))
+$(BUILD)/precompiled/precompiled.hpp.gch: $(TOP)/src/precompiled.hpp $(BUILD)/command
+	@mkdir -p $(@D); echo "  CXX  src/precompiled.hpp"; cp $< $(@D)
+	@$(COMPILE) -MMD -MP -MF $(@:.gch=.d) -MT $@ -x c++-header -c $< -o $@
+-include $(BUILD)/precompiled/precompiled.hpp.d
+
 # Objects depend on the command that makes them, so a change of flags recompiles.
 $(BUILD)/command: force
 	@mkdir -p $(@D); printf '%s\n' $(COMMANDS) | cmp -s - $@ || printf '%s\n' $(COMMANDS) > $@
-$(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
+$(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command $(PRE_HEADER)
 	@mkdir -p $(@D); echo "  $(if $(filter 1,$(CUDA)),NVCC,CXX ) $*.k.cxx"
-	@$(COMPILE_K) $(VECTORS:%=$(if $(filter 1,$(CUDA)),-Xcompiler=%,%)) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
-$(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command
+	@$(COMPILE_K) $(if $(filter 1,$(CUDA)),,$(PRE)) $(VECTORS:%=$(if $(filter 1,$(CUDA)),-Xcompiler=%,%)) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+$(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command $(PRE_HEADER)
 	@mkdir -p $(@D); echo "  CXX  $*.cxx"
-	@$(COMPILE) $(LESS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+	@$(COMPILE) $(PRE) $(LESS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 # nodelete: PETSc closes the library when it ends, and OpenMP's threads, which may have come with it, live on.
 $(LIB): $(OBJ) $(TOP)/src/exports.map
 	@mkdir -p $(@D); echo "  LINK $(patsubst $(TOP)/%,%,$@)"
