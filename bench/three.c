@@ -306,8 +306,11 @@ static PetscErrorCode PlainMatrix(Problem *p, Mat *A)
   const PetscInt *n = p->n, all = n[0] * n[1] * n[2];
   char            type[32];
   PetscBool       set;
+  PetscMPIInt     ranks;
 
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCheck(ranks == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "-plain is for one process: here are %d", (int)ranks);
   PetscCheck((p->kind == ROTATED ? 27. : 7.) * all < (double)PETSC_MAX_INT, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The matrix has more entries than PetscInt counts: a PETSc --with-64-bit-indices is needed");
   PetscCheck(p->kind != PERIODIC, PETSC_COMM_SELF, PETSC_ERR_SUP, "-plain has no periodic directions");
   PetscCall(PetscMalloc1(all + 1, &p->rows));
