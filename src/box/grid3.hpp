@@ -9,6 +9,7 @@ namespace tessera::box {
 struct Grid3 {
   int     n[3] = {1, 1, 1};
   bool    periodic[3] = {false, false, false};
+  int     axes[3] = {0, 1, 2}; // direction d is direction axes[d] of the matrix's grid, whose nodes are as many
   // the nodes computed here: this process's, or all of them on a grid that every process has
   Box3    own;
   Box3    part;                  // those whose values this process finds from the finer grid

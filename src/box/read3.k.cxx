@@ -25,25 +25,31 @@ template <int D> HD constexpr int star_place(int k)
 // A row: 12 B per entry with 32-bit indices, 4 B for the row's end; 8 B a coefficient and a flag are written.
 template <int D, bool Box, class T> struct ReadRow {
   RowsOf A;
-  Box3          own;
+  Box3          own; // in the matrix's directions, as n and periodic
   int           n[3];
   bool          periodic[3];
+  int           axes[3]; // the matrix's direction of each of the layout's
   Layout3       layout;
-  ptrdiff_t     plane;
   T            *coefficients;
   uint8_t      *free;
   static constexpr int count = power3(D), middle = count / 2, star = 2 * D + 1;
-  // of a star's and of a box's columns in order: distance in the numbers of rows; planes of the star's
+  // of a star's and of a box's columns in order: distance in the numbers of rows, and where their planes begin; -1
+  // where there is none
   Index     star_offset[star], box_offset[count];
-  ptrdiff_t star_plane[star];
+  ptrdiff_t star_plane[star], box_plane[count];
 
   HD static constexpr int direction(int c, int d) // from the node to place c of the cube
   {
     return d == 0 ? c % 3 - 1 : d >= D ? 0 : d == 1 ? c / 3 % 3 - 1 : c / 9 - 1;
   }
-  HD static constexpr int plane_at(int c)
+  int plane_at(int c) const
   {
-    return plane_of<D, Box>(direction(c, 0), direction(c, 1), direction(c, 2));
+    return plane_of<D, Box>(direction(c, axes[0]), direction(c, axes[1]), direction(c, axes[2]));
+  }
+  // Of the layout's direction d. An index that is computed would keep the node in memory.
+  HD int index(const int (&node)[3], int d) const
+  {
+    return axes[d] == 0 ? node[0] : axes[d] == 1 ? node[1] : node[2];
   }
   HD static constexpr bool oblique(int c)
   {
@@ -91,10 +97,10 @@ template <int D, bool Box, class T> struct ReadRow {
     }
     if (!same || check != 0 || !(v[N / 2] > 0)) return false;
     if (Full && Box)
-      for (int k = 0; k < N; ++k) to[k * plane] = (T)v[k];
+      for (int k = 0; k < N; ++k) to[box_plane[k]] = (T)v[k];
     else {
       if (Box)
-        for (int c = 0; c < count; ++c) to[c * plane] = 0;
+        for (int c = 0; c < count; ++c) to[box_plane[c]] = 0;
       for (int k = 0; k < star; ++k) to[star_plane[k]] = (T)v[Full ? star_place<D>(k) : k];
     }
     free[at] = coupled;
@@ -107,7 +113,7 @@ template <int D, bool Box, class T> struct ReadRow {
     const int       ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1], y = line % nj, z = line / nj;
     const int       node[3] = {own.lo[0] + i, own.lo[1] + y, own.lo[2] + z};
     const Index     r  = i + (Index)ni * line;
-    const ptrdiff_t at = layout.at(node[0], node[1], node[2]);
+    const ptrdiff_t at = layout.at(index(node, 0), index(node, 1), index(node, 2));
     const bool      mine[3][3] = {
       {i > 0,          true, i < ni - 1                                  },
       {D < 2 || y > 0, true, D < 2 || y < nj - 1                         },
@@ -157,8 +163,7 @@ template <int D, bool Box, class T> struct ReadRow {
     const bool shift = !(v[middle] > 0) && good;
     if (shift) v[middle] = coupled ? others : v[middle] < 0 ? -v[middle] : 1;
     for (int c = 0; c < count; ++c) {
-      const int p = plane_at(c);
-      if (p >= 0) coefficients[p * plane + at] = (T)v[c];
+      if (box_plane[c] >= 0) coefficients[box_plane[c] + at] = (T)v[c];
     }
     free[at] = coupled;
     sums.dirichlet += !coupled;
@@ -175,32 +180,42 @@ template <class T> ReadSums read_rows(const Finest<T> &to, const RowsOf &A, bool
   const Grid3     &g = *to.grid;
   Buffer<ReadSums> result(Extent{1, to.exec.space});
   ReadSums         sums;
-  const int        lines = g.own.empty() ? 0 : (g.own.hi[1] - g.own.lo[1]) * (g.own.hi[2] - g.own.lo[2]);
-  const Box        rows{0, g.own.hi[0] - g.own.lo[0], middle ? lines / 2 : 0,
-                 middle && lines ? lines / 2 + 1 : lines};
+  Box3             own; // as the matrix numbers nodes
+  int              n[3];
+  bool             periodic[3];
+  for (int d = 0; d < 3; ++d) {
+    const int a = g.axes[d];
+    own.lo[a] = g.own.lo[d], own.hi[a] = g.own.hi[d], n[a] = g.n[d], periodic[a] = g.periodic[d];
+  }
+  const Index nx = own.hi[0] - own.lo[0], ny = own.hi[1] - own.lo[1];
+  const int   lines = own.empty() ? 0 : (int)ny * (own.hi[2] - own.lo[2]);
+  const Box   rows{0, (int)nx, middle ? lines / 2 : 0, middle && lines ? lines / 2 + 1 : lines};
   with_kind(to.dimension, to.box, [&](auto kind) {
     using K = decltype(kind);
     using Read = ReadRow<K::dimension, K::box, T>;
     Read read{
       A,
-      g.own,
-      {g.n[0],        g.n[1],        g.n[2]       },
-      {g.periodic[0], g.periodic[1], g.periodic[2]},
+      own,
+      {n[0],        n[1],        n[2]       },
+      {periodic[0], periodic[1], periodic[2]},
+      {g.axes[0],   g.axes[1],   g.axes[2]  },
       g.layout,
-      (ptrdiff_t)g.layout.size(),
       to.a,
       to.free,
       {},
       {},
+      {},
       {}
     };
-    const Index nx = g.own.hi[0] - g.own.lo[0], ny = g.own.hi[1] - g.own.lo[1];
-    for (int c = 0; c < Read::count; ++c)
+    const ptrdiff_t plane = (ptrdiff_t)g.layout.size();
+    for (int c = 0; c < Read::count; ++c) {
       read.box_offset[c] = Read::direction(c, 0) + nx * (Read::direction(c, 1) + ny * Read::direction(c, 2));
+      read.box_plane[c]  = read.plane_at(c) < 0 ? -1 : read.plane_at(c) * plane;
+    }
     for (int k = 0; k < Read::star; ++k) {
       const int c         = star_place<K::dimension>(k);
       read.star_offset[k] = read.box_offset[c];
-      read.star_plane[k]  = Read::plane_at(c) * read.plane;
+      read.star_plane[k]  = read.box_plane[c];
     }
     forall_join(to.exec, rows, read, result.data());
   });

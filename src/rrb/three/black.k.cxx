@@ -162,14 +162,14 @@ struct SetTolerance {
 };
 
 // Black nodes of a vector in natural order, ones where there is none.
-struct LoadNull {
+template <class Order> struct LoadNull {
   const double *from;
-  Box3          own;
+  Order         order;
   double       *to;
   int           half;
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    to[o + P * (ptrdiff_t)half] = from ? from[natural_place(own, 2 * t + P, j, k)] : 1;
+    to[o + P * (ptrdiff_t)half] = from ? from[order(2 * t + P, j, k)] : 1;
   }
 };
 
@@ -234,7 +234,9 @@ template <class T> void BlackSystem<T>::begin(const double *b, double tolerance)
   launched_ = seen_ = 0;
   x_.zero();
   p_.zero();
-  for_natural(l, Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
+  with_natural(l, [&](auto order) {
+    for_natural(l, Load<double, decltype(order)>{b, order, free, a.a, r_.data(), x_.data(), l.layout.half});
+  });
   if (free) {
     l.halo.exchange(x_.data());
     box::for_nodes(l.exec, l.layout, l.own,
@@ -262,7 +264,9 @@ template <class T> void BlackSystem<T>::add_null(const double *v)
   if (nulls_ == null_.size()) null_.emplace_back();
   Buffer<double> &n = null_[nulls_];
   n.fit(Extent{l.layout.size(), l.exec.space});
-  on_black(l, LoadNull{v, l.own, n.data(), l.layout.half});
+  with_natural(l, [&](auto order) {
+    on_black(l, LoadNull<decltype(order)>{v, order, n.data(), l.layout.half});
+  });
   make_orthogonal(n.data());
   const double c = sum(dot(l, black, n.data(), n.data()));
   if (!(c > 0)) return;
@@ -373,7 +377,10 @@ template <class T> void BlackSystem<T>::solution(const double *b, double *y)
   l.halo.exchange(x_.data());
   box::for_colour(l.exec, l.layout, l.own, red,
                   Eliminate<double, box::star_forward, false>{a, diagonal(), r_.data(), x_.data()});
-  for_natural(l, Store<double>{x_.data(), a.a, l.own, h_.free_among_dirichlet(), b, y, l.layout.half});
+  const uint8_t *const free = h_.free_among_dirichlet();
+  with_natural(l, [&](auto order) {
+    for_natural(l, Store<double, decltype(order)>{x_.data(), a.a, order, free, b, y, l.layout.half});
+  });
 }
 
 template <class T> size_t BlackSystem<T>::bytes() const

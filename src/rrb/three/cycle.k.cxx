@@ -109,7 +109,9 @@ template <class T> void Hierarchy<T>::load(const double *from)
   Level<T>            &l = levels_[0];
   const uint8_t *const free = free_among_dirichlet();
   if (free) l.x.zero(); // beyond the grid, too: what is not finite there would go into products with zero
-  for_natural(l, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
+  with_natural(l, [&](auto order) {
+    for_natural(l, Load<T, decltype(order)>{from, order, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
+  });
   if (free) {
     l.halo.exchange(l.x.data());
     with_operator(l, [&](auto s) {
@@ -134,7 +136,10 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
                     Eliminate<T, box::star_forward, false>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
                                                     l.x.data()});
   }
-  for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free_among_dirichlet(), from, to, l.layout.half});
+  const uint8_t *const free = free_among_dirichlet();
+  with_natural(l, [&](auto order) {
+    for_natural(l, Store<T, decltype(order)>{l.x.data(), l.a.data(), order, free, from, to, l.layout.half});
+  });
 }
 
 // Constants on loose parts before and after the cycle, whose right-hand side is what the first ones leave.

@@ -111,23 +111,43 @@ template <class T, int F> struct ReduceRight {
   }
 };
 
-HD inline ptrdiff_t natural_place(const Box3 &own, int i, int j, int k)
+// Where the matrix's order of the own nodes, along its directions, has a node. TURNED: these are not the grid's.
+template <bool TURNED> struct Natural {
+  Box3                       own;
+  ptrdiff_t                  along[3]; // from a node to the next one in each of the grid's directions
+  explicit Natural(const Grid3 &g) : own(g.own)
+  {
+    ptrdiff_t step = 1;
+    for (int axis = 0; axis < 3; ++axis)
+      for (int d = 0; d < 3; ++d)
+        if (g.axes[d] == axis) {
+          along[d] = step;
+          step *= own.hi[d] - own.lo[d];
+          break;
+        }
+  }
+  HD ptrdiff_t operator()(int i, int j, int k) const
+  {
+    return (TURNED ? along[0] : 1) * (i - own.lo[0]) + along[1] * (j - own.lo[1]) + along[2] * (k - own.lo[2]);
+  }
+};
+template <class F> void with_natural(const Grid3 &g, const F &f)
 {
-  const ptrdiff_t nx = own.hi[0] - own.lo[0], ny = own.hi[1] - own.lo[1];
-  return (i - own.lo[0]) + nx * ((j - own.lo[1]) + ny * (k - own.lo[2]));
+  if (g.axes[0]) f(Natural<true>(g));
+  else f(Natural<false>(g));
 }
 
 // Natural order, own nodes; what a Dirichlet row says goes to x.
-template <class T> struct Load {
+template <class T, class Order> struct Load {
   const double  *from;
-  Box3           own;
+  Order          order;
   const uint8_t *free;
   const T       *a; // the diagonal
   T             *b, *x;
   int            half;
   HD void node(int i, int j, int k, ptrdiff_t e) const
   {
-    const ptrdiff_t p  = natural_place(own, i, j, k);
+    const ptrdiff_t p  = order(i, j, k);
     const bool      in = !free || free[e];
     b[e]               = in ? (T)from[p] : 0;
     if (free) x[e] = in ? 0 : (T)(from[p] / (double)a[e]);
@@ -137,16 +157,16 @@ template <class T> struct Load {
     node(2 * t + P, j, k, o + P * (ptrdiff_t)half);
   }
 };
-template <class T> struct Store {
+template <class T, class Order> struct Store {
   const T       *x, *a;
-  Box3           own;
+  Order          order;
   const uint8_t *free;
   const double  *from;
   double        *to;
   int            half;
   HD void node(int i, int j, int k, ptrdiff_t e) const
   {
-    const ptrdiff_t p = natural_place(own, i, j, k);
+    const ptrdiff_t p = order(i, j, k);
     to[p]             = !free || free[e] ? (double)x[e] : from[p] / (double)a[e];
   }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
@@ -155,7 +175,7 @@ template <class T> struct Store {
   }
 };
 // kernel.node(i, j, k, place), neighbouring threads at neighbouring pairs of nodes: natural order is what is read or
-// written.
+// written, where the matrix's directions are the grid's.
 template <class Kernel> struct AlongRows {
   box::Layout3 layout;
   box::Rows    rows;

@@ -16,7 +16,10 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
   for (size_t k = 0; k < levels_.size(); ++k) {
     const Level<T> &l = levels_[k];
     GridReport      r;
-    for (int d = 0; d < 3; ++d) r.n[d] = l.n[d], r.step[d] = l.step[d];
+    for (int d = 0; d < 3; ++d) {
+      const int axis = levels_[0].axes[d];
+      r.n[axis] = l.n[d], r.step[axis] = l.step[d];
+    }
     r.degree     = l.degree;
     r.lines      = l.lines.any;
     r.star       = l.star;

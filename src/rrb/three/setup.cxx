@@ -44,7 +44,22 @@ template <class T> bool in_range(double largest)
   return largest == 0 || (largest > 1 / limit && largest < limit);
 }
 
+// Rows are what loops run along and where nodes lie beside each other. Where the matrix's are at most so long the
+// grid's run along its longest direction, if that has so many times as many nodes. (Numbers of vectors are then
+// gathered with a stride, which longer rows do not repay.)
+constexpr int short_row = 32, much_longer = 2;
+
 int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
+
+// The matrix's direction of each of the grid's.
+void choose_axes(const int n[3], int axes[3])
+{
+  const int  longest = n[2] > n[1] ? 2 : 1;
+  const bool turn    = n[0] <= short_row && n[longest] >= much_longer * n[0];
+  axes[0] = turn ? longest : 0;
+  axes[1] = turn ? 0 : 1;
+  axes[2] = turn ? 3 - longest : 2;
+}
 
 } // namespace
 
@@ -65,13 +80,21 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
   exec_   = exec;
   comm_   = comm;
   params_ = params;
-  finest_boxes_ = boxes;
   levels_.clear();
   levels_.reserve(max_levels);
   kinds_.clear();
   levels_.emplace_back();
   levels_[0].exec = exec;
-  box::begin_grid(levels_[0], comm, 3, n, periodic, boxes, exec.space);
+  int (&axes)[3] = levels_[0].axes, size[3];
+  bool around[3];
+  choose_axes(n, axes);
+  finest_boxes_ = boxes;
+  for (int d = 0; d < 3; ++d) {
+    size[d] = n[axes[d]], around[d] = periodic[axes[d]];
+    for (size_t r = 0; r < boxes.size(); ++r)
+      finest_boxes_[r].lo[d] = boxes[r].lo[axes[d]], finest_boxes_[r].hi[d] = boxes[r].hi[axes[d]];
+  }
+  box::begin_grid(levels_[0], comm, 3, size, around, finest_boxes_, exec.space);
 }
 
 // Directions to coarsen: the most whose strong directions are right for all but a few of the nodes that all
@@ -410,8 +433,10 @@ template <class T> Failure Hierarchy<T>::build_and_try(const Source &source, boo
 
 template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refresh)
 {
-  const Failure failure = build_and_try(source, refresh);
+  Failure failure = build_and_try(source, refresh);
   if (!failure.failed) prepare_cycle();
+  const int node[3] = {failure.node[0], failure.node[1], failure.node[2]};
+  for (int d = 0; d < 3; ++d) failure.node[levels_[0].axes[d]] = node[d];
   return failure;
 }
 

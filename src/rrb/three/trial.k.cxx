@@ -16,6 +16,9 @@ namespace {
 constexpr int    trial_steps = 10, least_steps = 4; // at most, and before the trial is content
 constexpr double wanted      = 1e-6;                // of the residual
 constexpr double hopeless    = 1000;
+// In single precision a residual that has fallen so far may grow again, where rounding leaves something of a null space
+// in it, which a solve takes out.
+constexpr double lost = 1e-3;
 
 // Numbers between -1 and 1, the same on any number of processes; zero at nodes that are not smoothed.
 template <class T> struct RandomValues {
@@ -82,6 +85,10 @@ template <class T> double Hierarchy<T>::try_cycle(double most)
     norms[++k] = std::sqrt(s.dot(s.r, s.r));
     const double left = std::log(norms[k] / (wanted * norms[0]));
     if (!(left <= 0) && k < least_steps) return true;
+    if (sizeof(T) == 4 && expected > 0 && norms[k] > norms[k - 1] && norms[k - 1] < lost * norms[0]) {
+      certain = true; // with what the steps before have promised
+      return false;
+    }
     // residuals fall by fits and starts where coefficients jump, and slower at the end where nodes are served badly
     const auto fall_of = [&](int steps) { return std::log(norms[k - steps] / norms[k]) / steps; };
     const double a_step = k < least_steps ? 0 : std::min(fall_of(3), fall_of(k));
