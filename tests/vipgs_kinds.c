@@ -595,6 +595,7 @@ int main(int argc, char **argv)
     for (int l = 0; l < 3; ++l) PetscCall(TestKind(IMPOSSIBLE, sizes[k], which[k][l], 200));
   }
   PetscCall(TestKind(IMPOSSIBLE, 90, 22, 200));
+  PetscCall(TestKind(IMPOSSIBLE, 47, 3045, 200)); /* products fall and fall, while the equations are not met */
   PetscCall(TestKind(LINEAR, 90, 51, 200)); /* factorisations without pivots, which fail near the end */
   PetscCall(TestKind(LINEAR, 89, 93, 200));
   PetscCall(TestLarge("40000 unknowns, obstacle", 200, 0, PETSC_FALSE));

@@ -253,8 +253,19 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
   const Vector start(i.x);
   const double least_gap = 1e-24 * i.centre(0);
   multiply(p, i.x.data(), i.w.data());
-  constexpr int proofs = 3; // factorisations that are left for the proof that there is no answer
-  while (report.factors < params.max_factors - proofs) {
+  constexpr int proofs = 3, of_step = 4; // factorisations, at most: of a proof that there is no answer, of a step
+  // Does the way from the start prove it, or what inverse iteration makes of it? Each leaves some unknowns out.
+  const auto excluded = [&](int tries) {
+    (void)i.way_from(start, away);
+    if (infeasible(p, away.data())) return true;
+    for (; tries > 0; --tries) {
+      ++report.factors;
+      if (!i.sharpen(away)) return false;
+      if (infeasible(p, away.data())) return true;
+    }
+    return false;
+  };
+  while (report.factors + of_step + proofs <= params.max_factors) {
     const bool moves = i.step();
     report.factors += std::exchange(i.factors, 0);
     if (!moves) break;
@@ -270,16 +281,11 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
     ++report.steps;
     if (monitor(report, *least, answer)) return Reason::stopped;
     if (i.runs_away(start, away)) return Reason::infeasible;
-    const int slow = missing(i.missing()); // both are asked
-    if (std::min(slow, gap(std::max(i.centre(0), least_gap))) >= 10) break;
+    const int waits = missing(i.missing()), slow = std::min(waits, gap(std::max(i.centre(0), least_gap)));
+    if (slow >= 10) break;
+    if (waits == 10 && excluded(1)) return Reason::infeasible; // the products may fall for long
   }
-  (void)i.way_from(start, away);
-  if (infeasible(p, away.data())) return Reason::infeasible;
-  for (int k = 0; k < proofs && report.factors < params.max_factors; ++k) { // each leaves some unknowns out
-    ++report.factors;
-    if (!i.sharpen(away)) break;
-    if (infeasible(p, away.data())) return Reason::infeasible;
-  }
+  if (excluded(std::min(proofs, params.max_factors - report.factors))) return Reason::infeasible;
   return Reason::iterating;
 }
 
