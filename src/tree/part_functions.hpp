@@ -5,7 +5,7 @@
 //
 //   Z_k (Z_k' A Z_k)^-1 Z_k'
 //
-// beside B^-1, and so for parts that enclose other ones (agglomeration.hpp). That is work in proportion to the nodes of such parts, whatever their size; what varies from part to
+// beside B^-1. That is work in proportion to the nodes of such parts, whatever their size; what varies from part to
 // part slowly is left to the iteration.
 #pragma once
 #include "exec/buffer.hpp"

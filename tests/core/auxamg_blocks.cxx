@@ -184,21 +184,20 @@ TEST(auxamg_blocks, clusters_between_barriers)
   }
 }
 
-// Squares of nodes in fours: the barriers within four are better conductors than those around them. So fours are
-// clusters that enclose others, and nothing encloses them; the same on a device. Where all barriers are alike there are
-// none.
+// Squares of nodes in pairs: the barrier between two is a better conductor than those around them. So pairs are clusters
+// that enclose others, and nothing encloses them; the same on a device. Where all barriers are alike there are none.
 TEST(auxamg_blocks, clusters_that_enclose_others)
 {
   for (const double around : {1e-6, 1e-3}) {
     const int           side = 6, m = 8 * side, n = m * m;
     std::vector<int>    I(1, 0), J;
     std::vector<double> A, inverse;
-    const auto          square = [&](int p, int of) { return p / m / of * m + p % m / of; };
+    const auto          part_of = [&](int p, int length) { return p / m / side * m + p % m / length; };
     for (int p = 0; p < n; ++p) {
       double     diagonal = 0;
       const auto couple = [&](int q) {
-        const double w = square(p, side) == square(q, side)           ? 1
-                         : square(p, 2 * side) == square(q, 2 * side) ? 1e-3
+        const double w = part_of(p, side) == part_of(q, side)         ? 1
+                         : part_of(p, 2 * side) == part_of(q, 2 * side) ? 1e-3
                                                                       : around;
         J.push_back(q), A.push_back(-w);
         diagonal += w;
@@ -218,22 +217,22 @@ TEST(auxamg_blocks, clusters_that_enclose_others)
       level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
       const auto labels = agglomerate(MPI_COMM_SELF, level, 2);
       ASSERT_LT(0u, labels.size());
-      std::set<int> found; // fours, in whatever list behind the first one they are
+      std::set<int> found; // pairs, in whatever list behind the first one they are
       for (size_t k = 0; k < labels.size(); ++k) {
         const std::vector<double> label = get(labels[k]);
-        std::map<int, double>     of_square;
-        std::map<double, int>     square_of;
+        std::map<int, double>     of_part;
+        std::map<double, int>     part_of_label;
         for (int p = 0; p < n; ++p) {
-          const int    part = square(p, k ? 2 * side : side);
+          const int    part = part_of(p, k ? 2 * side : side);
           const double mine = label[(size_t)p];
           EXPECT_TRUE(k || mine >= 0);
-          EXPECT_EQ(of_square.emplace(part, mine).first->second, mine);
+          EXPECT_EQ(of_part.emplace(part, mine).first->second, mine);
           if (mine < 0) continue;
-          EXPECT_EQ(square_of.emplace(mine, part).first->second, part);
+          EXPECT_EQ(part_of_label.emplace(mine, part).first->second, part);
           if (k) found.insert(part);
         }
       }
-      EXPECT_EQ(found.size(), around < 1e-3 ? 16u : 0u);
+      EXPECT_EQ(found.size(), around < 1e-3 ? 32u : 0u);
     }
   }
 }
