@@ -47,15 +47,25 @@ struct Sums {
 
 class Agglomeration {
 public:
-  Agglomeration(MPI_Comm comm, const Closed &closed, bool distributed) :
-    comm_(comm), closed_(closed), distributed_(distributed)
+  Agglomeration(MPI_Comm comm, const Closed &closed, bool distributed, double most) :
+    comm_(comm), closed_(closed), distributed_(distributed), most_(most)
   {
   }
-  template <class T> void grow(Level<T> &level);
-  std::vector<double>     labels(double most) const;
+  template <class T> void                grow(Level<T> &level);
+  const std::vector<std::vector<double>> &labels() const { return labels_; }
 
 private:
-  bool grows(const Cluster &c) const { return !closed_(c.nodes, c.diagonal, c.outside); }
+  bool grows(const Cluster &c) const
+  {
+    return encloses_ ? c.nodes <= most_ : !closed_(c.nodes, c.diagonal, c.outside);
+  }
+  const Cluster &total(const Cluster &c) const // of all processes, after collect()
+  {
+    const auto known = known_.find(c.id);
+    return known == known_.end() ? c : known->second;
+  }
+  template <class F> void keep_labels(const F &counts); // those of clusters that count
+  void                    enclose();
   bool collected(double id) const { return known_.count(id) > 0; }
   template <class T> void begin(Level<T> &level);
   template <class W> void look_outside(const Couplings<W> &between);
@@ -67,7 +77,9 @@ private:
   void                    pick_collected();
   MPI_Comm             comm_;
   Closed               closed_;
-  bool                 distributed_;
+  bool                 distributed_, encloses_ = false; // encloses_: clusters have been closed, and enclose others
+  double               most_;           // nodes of a cluster
+  std::vector<std::vector<double>> labels_; // of own nodes
   int                  own_ = 0;        // clusters of own nodes come first, then others of ghosts
   std::vector<Cluster> cluster_;
   std::vector<int>     node_, ghost_;   // the clusters of own nodes and of ghosts
@@ -162,6 +174,7 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
   look_outside(between);
   picks_.clear();
   if (distributed_) collect(between);
+  if (encloses_) enclose();
   pick_collected();
   double found = (double)picks_.size();
   Sets   sets(cluster_.size());
@@ -288,26 +301,38 @@ template <class T> void Agglomeration::grow(Level<T> &level)
   const HostView<int> first(level.i), to(level.j);
   const HostView<T>   a(level.a);
   begin(level);
-  bool more = round(Couplings<T>{first.data(), to.data(), a.data()});
-  while (more) more = round(sums_.couplings());
+  const bool any = round(Couplings<T>{first.data(), to.data(), a.data()});
+  while (any && round(sums_.couplings())) { }
+  keep_labels([&](const Cluster &c) { return !grows(c) && c.nodes <= most_; });
+  for (int k = 0; k < own_; ++k) cluster_[(size_t)k].diagonal = cluster_[(size_t)k].outside;
+  encloses_ = true;
+  while (any && round(sums_.couplings())) { }
 }
 
-// After the last round, when what is known of clusters of several processes is that of all.
-std::vector<double> Agglomeration::labels(double most) const
+template <class F> void Agglomeration::keep_labels(const F &counts)
 {
   std::vector<double> of((size_t)own_), label;
-  for (size_t k = 0; k < of.size(); ++k) {
-    const auto     known = known_.find(cluster_[k].id);
-    const Cluster &c     = known == known_.end() ? cluster_[k] : known->second;
-    of[k]                = grows(c) || c.nodes > most ? -1 : c.id;
-  }
+  for (size_t k = 0; k < of.size(); ++k) of[k] = counts(total(cluster_[k])) ? cluster_[k].id : -1;
   for (int k : node_) label.push_back(of[(size_t)k]);
-  return label;
+  labels_.push_back(std::move(label));
+}
+
+// Are there clusters that enclose others? From then on they count as one.
+void Agglomeration::enclose()
+{
+  double     found    = 0;
+  const auto encloses = [&](const Cluster &c) { return c.encloses(most_); };
+  for (int k = 0; k < own_; ++k) found += encloses(total(cluster_[(size_t)k]));
+  if (distributed_) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  if (!(found > 0)) return;
+  keep_labels(encloses);
+  for (int k = 0; k < own_; ++k)
+    if (Cluster &c = cluster_[(size_t)k]; encloses(total(c))) c.diagonal = c.outside;
 }
 
 } // namespace
 
-template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
+template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
 {
   const Closed closed(dim);
   if constexpr (device::built)
@@ -315,12 +340,14 @@ template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, in
         return agglomerate_on_device(level, closed);
       } catch (const DeviceMemoryError &) { // the host has room
       }
-  Agglomeration clusters(comm, closed, level.distributed);
+  Agglomeration clusters(comm, closed, level.distributed, level.nodes / 2);
   clusters.grow(level);
-  return copy_to(level.exec.space, clusters.labels(level.nodes / 2));
+  std::vector<Buffer<double>> labels;
+  for (const std::vector<double> &of : clusters.labels()) labels.push_back(copy_to(level.exec.space, of));
+  return labels;
 }
 
-template Buffer<double> agglomerate(MPI_Comm, Level<double> &, int);
-template Buffer<double> agglomerate(MPI_Comm, Level<float> &, int);
+template std::vector<Buffer<double>> agglomerate(MPI_Comm, Level<double> &, int);
+template std::vector<Buffer<double>> agglomerate(MPI_Comm, Level<float> &, int);
 
 } // namespace tessera::tree

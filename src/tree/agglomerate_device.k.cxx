@@ -42,20 +42,52 @@ HD inline Pick pick_among(const Cluster *cluster, int k, int first, int end, con
   return pick;
 }
 
-// A cluster that is not closed joins the one that it is coupled with most.
-struct JoinPick {
+struct LookOutside {
   const int    *first, *to;
   const double *weight;
-  Closed        closed;
   Cluster      *cluster;
-  int          *parent;
   HD void       operator()(int k) const
   {
     double outside = 0;
     for (int e = first[k]; e < first[k + 1]; ++e)
       if (to[e] != k) outside += weight[e];
     cluster[k].outside = outside;
-    if (closed(cluster[k].nodes, cluster[k].diagonal, outside)) return;
+  }
+};
+// Which clusters count, and which grow: before some have been closed, and when they enclose others.
+struct Rules {
+  Closed  closed;
+  double  most; // nodes of a cluster
+  bool    encloses;
+  HD bool has_closed(const Cluster &c) const { return closed(c.nodes, c.diagonal, c.outside); }
+  HD bool counts(const Cluster &c) const { return encloses ? c.encloses(most) : has_closed(c) && c.nodes <= most; }
+  HD bool grows(const Cluster &c) const { return encloses ? c.nodes <= most : !has_closed(c); }
+};
+struct CountsCluster {
+  const Cluster *cluster;
+  Rules          rules;
+  HD double      operator()(int k) const { return rules.counts(cluster[k]); }
+};
+// Those that count, or all, become one each.
+struct BecomeOne {
+  Rules    rules;
+  bool     all;
+  Cluster *cluster;
+  HD void  operator()(int k) const
+  {
+    if (all || rules.counts(cluster[k])) cluster[k].diagonal = cluster[k].outside;
+  }
+};
+// A cluster that grows joins the one that it is coupled with most.
+struct JoinPick {
+  const int     *first, *to;
+  const double  *weight;
+  Rules          rules;
+  const Cluster *cluster;
+  int           *parent;
+  HD void        operator()(int k) const
+  {
+    if (!rules.grows(cluster[k])) return;
     const Pick pick = pick_among(cluster, k, first[k], first[k + 1], to, weight);
     if (pick.at >= 0) unite(parent, k, pick.at);
   }
@@ -129,19 +161,19 @@ struct FirstOfCluster {
 struct LabelOf {
   const Cluster *cluster;
   const int     *of;
-  Closed         closed;
-  double         most, *label;
+  Rules          rules;
+  double        *label;
   HD void        operator()(int p) const
   {
     const Cluster &c = cluster[of[p]];
-    label[p] = closed(c.nodes, c.diagonal, c.outside) && c.nodes <= most ? c.id : -1;
+    label[p] = rules.counts(c) ? c.id : -1;
   }
 };
 
 template <class T> class DeviceAgglomeration {
 public:
   DeviceAgglomeration(Level<T> &level, const Closed &closed) :
-    exec_(level.exec), closed_(closed), nodes_(level.n), count_(level.n)
+    exec_(level.exec), rules_{closed, level.nodes / 2, false}, nodes_(level.n), count_(level.n)
   {
     const size_t n = (size_t)count_, entries = level.j.size();
     cluster_ = make_unset<Cluster>(exec_, n);
@@ -154,20 +186,18 @@ public:
     copy(level.j, to_), copy(level.i, first_);
     for_each(exec_, count_, Enumerate{of_.data()});
   }
-  // False: nothing grows any more.
-  bool           round();
-  Buffer<double> labels(double most) const
-  {
-    Buffer<double> label = make_unset<double>(exec_, (size_t)nodes_);
-    for_each(exec_, nodes_, LabelOf{cluster_.data(), of_.data(), closed_, most, label.data()});
-    return label;
-  }
+  void                        grow();
+  std::vector<Buffer<double>> take_labels() { return std::move(labels_); }
 
 private:
+  bool            round(); // false: nothing grows any more
+  void            enclose();
+  void            keep_labels();
   void            contract(const Buffer<int> &number, Buffer<Key> &key, int count);
   void            add_up(const Buffer<int> &number, int count);
   const Exec     &exec_;
-  Closed          closed_;
+  Rules           rules_;
+  std::vector<Buffer<double>> labels_;
   int             nodes_, count_; // of the mesh; clusters
   Buffer<Cluster> cluster_;
   Buffer<int>     of_;            // of each node
@@ -175,13 +205,40 @@ private:
   Buffer<double>  weight_;
 };
 
+template <class T> void DeviceAgglomeration<T>::keep_labels()
+{
+  Buffer<double> label = make_unset<double>(exec_, (size_t)nodes_);
+  for_each(exec_, nodes_, LabelOf{cluster_.data(), of_.data(), rules_, label.data()});
+  labels_.push_back(std::move(label));
+}
+
+template <class T> void DeviceAgglomeration<T>::grow()
+{
+  while (round()) { }
+  keep_labels();
+  for_each(exec_, count_, BecomeOne{rules_, true, cluster_.data()});
+  rules_.encloses = true;
+  while (round()) { }
+}
+
+template <class T> void DeviceAgglomeration<T>::enclose()
+{
+  Buffer<double> found = make_unset<double>(exec_, 1);
+  sum_each(exec_, count_, CountsCluster{cluster_.data(), rules_}, found.data());
+  if (!(fetch(found, 0) > 0)) return;
+  keep_labels();
+  for_each(exec_, count_, BecomeOne{rules_, false, cluster_.data()});
+}
+
 template <class T> bool DeviceAgglomeration<T>::round()
 {
   Buffer<int>           parent = make_unset<int>(exec_, (size_t)count_), number(parent.extent());
   Buffer<Key>           key    = make_unset<Key>(exec_, (size_t)count_);
   Buffer<unsigned char> root   = make_unset<unsigned char>(exec_, (size_t)count_);
   for_each(exec_, count_, Enumerate{parent.data()});
-  for_each(exec_, count_, JoinPick{first_.data(), to_.data(), weight_.data(), closed_, cluster_.data(), parent.data()});
+  for_each(exec_, count_, LookOutside{first_.data(), to_.data(), weight_.data(), cluster_.data()});
+  if (rules_.encloses) enclose();
+  for_each(exec_, count_, JoinPick{first_.data(), to_.data(), weight_.data(), rules_, cluster_.data(), parent.data()});
   for_each(exec_, count_, IsRoot{parent.data(), root.data()});
   Buffer<int> before;
   count_flags(exec_, count_, root, before);
@@ -235,17 +292,17 @@ template <class T> void DeviceAgglomeration<T>::add_up(const Buffer<int> &number
 
 } // namespace
 
-template <class T> Buffer<double> agglomerate_on_device(Level<T> &level, const Closed &closed)
+template <class T> std::vector<Buffer<double>> agglomerate_on_device(Level<T> &level, const Closed &closed)
 {
   if constexpr (!device::built) return {};
   else {
     DeviceAgglomeration<T> clusters(level, closed);
-    while (clusters.round()) { }
-    return clusters.labels(level.nodes / 2);
+    clusters.grow();
+    return clusters.take_labels();
   }
 }
 
-template Buffer<double> agglomerate_on_device(Level<double> &, const Closed &);
-template Buffer<double> agglomerate_on_device(Level<float> &, const Closed &);
+template std::vector<Buffer<double>> agglomerate_on_device(Level<double> &, const Closed &);
+template std::vector<Buffer<double>> agglomerate_on_device(Level<float> &, const Closed &);
 
 } // namespace tessera::tree

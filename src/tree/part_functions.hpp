@@ -44,16 +44,21 @@ template <class T> struct PartFunctions {
   // Has the constant of a part on any process so little energy that rounding to single precision counts beside it?
   // After take_values(). Collective.
   bool                    faint(const Level<T> &level) const;
-  bool                    meets_others() const { return shared_ > 0; } // parts of several processes
+  bool                    meets_others() const // parts of several processes
+  {
+    return shared_ > 0 || (!wider_.empty() && wider_[0].meets_others());
+  }
   size_t bytes() const
   {
     return begin_.bytes() + piece_.bytes() + member_.bytes() + of_.bytes() + place_.bytes() + inverse_.bytes() +
-           sums_.bytes() + of_pieces_.bytes() + energy_.bytes();
+           sums_.bytes() + of_pieces_.bytes() + energy_.bytes() + (wider_.empty() ? 0 : wider_[0].bytes());
   }
 
 private:
   bool may_have_parts(Level<T> &level) const;
-  Buffer<double> labels(Level<T> &level) const;
+  std::vector<Buffer<double>> labels(Level<T> &level) const;
+  // the parts of label[from], and wider ones of those behind it
+  void take_labels(Level<T> &level, const std::vector<Buffer<double>> &label, size_t from);
   void number(Level<T> &level, const Buffer<double> &label);
   void divide(const Exec &exec, const PartBegins &begins);
   template <class Sum> void sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum);
@@ -70,6 +75,7 @@ private:
   Buffer<double> of_pieces_, sums_;       // Z' r of pieces and of parts
   Buffer<double> energy_;
   Staging        message_;
+  std::vector<PartFunctions> wider_;      // at most one: of parts that enclose others
 };
 
 } // namespace tessera::tree

@@ -315,14 +315,17 @@ template <class T> bool PartFunctions<T>::may_have_parts(Level<T> &level) const
 }
 
 // Of all nodes, ghosts included
-template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) const
+template <class T> std::vector<Buffer<double>> PartFunctions<T>::labels(Level<T> &level) const
 {
-  Buffer<double> label = agglomerate(comm_, level, dim_);
-  if (!level.distributed) return label;
-  Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
-  copy(label, all);
-  level.exchange.forward(all.data(), 1);
-  return all;
+  std::vector<Buffer<double>> labels = agglomerate(comm_, level, dim_);
+  for (Buffer<double> &label : labels) {
+    if (!level.distributed) break;
+    Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
+    copy(label, all);
+    level.exchange.forward(all.data(), 1);
+    label = std::move(all);
+  }
+  return labels;
 }
 
 template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params)
@@ -330,12 +333,18 @@ template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level
   dim_  = params.dim;
   comm_ = comm;
   const auto keep  = params.part_labels.lock();
-  double     known = keep && keep->size() == (size_t)(level.n + level.ghosts);
+  double     known = keep && !keep->empty() && (*keep)[0].size() == (size_t)(level.n + level.ghosts);
   if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
   if (!(known > 0) && !may_have_parts(level)) return;
-  Buffer<double> label = known > 0 ? std::move(*keep) : labels(level);
-  number(level, label);
+  std::vector<Buffer<double>> label = known > 0 ? std::move(*keep) : labels(level);
+  take_labels(level, label, 0);
   if (keep) *keep = std::move(label);
+}
+
+template <class T>
+void PartFunctions<T>::take_labels(Level<T> &level, const std::vector<Buffer<double>> &label, size_t from)
+{
+  number(level, label[from]);
   with_axes(dim_, [&](auto axes) { this->template find_places<axes.value>(level); });
   total_ = parts_ - shared_;
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &total_, 1, MPI_DOUBLE, MPI_SUM, comm_);
@@ -343,6 +352,12 @@ template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level
   const size_t functions = (size_t)(dim_ + 1);
   inverse_   = make_unset<T>(level.exec, (size_t)parts_ * functions * functions);
   sums_      = make_unset<double>(level.exec, (size_t)parts_ * functions * max_vectors);
+  wider_.clear();
+  if (from + 1 == label.size()) return;
+  wider_.emplace_back();
+  wider_[0].dim_  = dim_;
+  wider_[0].comm_ = comm_;
+  wider_[0].take_labels(level, label, from + 1);
 }
 
 template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
@@ -353,6 +368,7 @@ template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
     energies<D>(level);
     for_each(level.exec, parts_, InvertEnergy<T, D>{energy_.data(), inverse_.data()});
   });
+  if (!wider_.empty()) wider_[0].take_values(level);
 }
 
 template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
@@ -367,7 +383,7 @@ template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
     }
   });
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  return found > 0;
+  return found > 0 || (!wider_.empty() && wider_[0].faint(level));
 }
 
 template <class T>
@@ -387,6 +403,7 @@ template <class V> void PartFunctions<T>::add(const Level<T> &level, const V *r,
     for_each(exec, parts_, SolvePart<T, Sum, D>{inverse_.data(), sum});
     for_each(exec, (int)member_.size(), AddPart<T, V, D>{member_.data(), of_.data(), sum, at, z, x, c, w});
   });
+  if (!wider_.empty()) wider_[0].add(level, r, c, z, x, w);
 }
 
 #define INSTANTIATE_ADD(T, ...) \

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <set>
 #include <tuple>
 
 using namespace tessera;
@@ -159,7 +160,7 @@ TEST(auxamg_blocks, clusters_between_barriers)
       Level<double> level(where, 1);
       level.n = n, level.nodes = n;
       level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
-      const std::vector<double> found = get(agglomerate(MPI_COMM_SELF, level, 2));
+      const std::vector<double> found = get(agglomerate(MPI_COMM_SELF, level, 2)[0]);
       ASSERT_EQ(found.size(), (size_t)n);
       if (device) {
         EXPECT_EQ(found, label);
@@ -179,6 +180,59 @@ TEST(auxamg_blocks, clusters_between_barriers)
       if (k.first < 0) continue;
       EXPECT_GE(k.second[0], 0.85 * side * side) << "no square is divided, but for nodes at its corners";
       EXPECT_LT(k.second[2], 0.05 * k.second[1] / std::sqrt(k.second[0]));
+    }
+  }
+}
+
+// Squares of nodes in pairs: the barrier between two is a better conductor than those around them. So pairs are clusters
+// that enclose others, and nothing encloses them; the same on a device. Where all barriers are alike there are none.
+TEST(auxamg_blocks, clusters_that_enclose_others)
+{
+  for (const double around : {1e-6, 1e-3}) {
+    const int           side = 6, m = 8 * side, n = m * m;
+    std::vector<int>    I(1, 0), J;
+    std::vector<double> A, inverse;
+    const auto          part_of = [&](int p, int length) { return p / m / side * m + p % m / length; };
+    for (int p = 0; p < n; ++p) {
+      double     diagonal = 0;
+      const auto couple = [&](int q) {
+        const double w = part_of(p, side) == part_of(q, side)         ? 1
+                         : part_of(p, 2 * side) == part_of(q, 2 * side) ? 1e-3
+                                                                      : around;
+        J.push_back(q), A.push_back(-w);
+        diagonal += w;
+      };
+      if (p >= m) couple(p - m);
+      if (p % m) couple(p - 1);
+      if (p % m + 1 < m) couple(p + 1);
+      if (p + m < n) couple(p + m);
+      J.push_back(p), A.push_back(diagonal);
+      inverse.push_back(1 / diagonal);
+      I.push_back((int)J.size());
+    }
+    for (int device = 0; device < 1 + unit_cuda(); ++device) {
+      const Exec    where = device ? exec() : Exec();
+      Level<double> level(where, 1);
+      level.n = n, level.nodes = n;
+      level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
+      const auto labels = agglomerate(MPI_COMM_SELF, level, 2);
+      ASSERT_LT(0u, labels.size());
+      std::set<int> found; // pairs, in whatever list behind the first one they are
+      for (size_t k = 0; k < labels.size(); ++k) {
+        const std::vector<double> label = get(labels[k]);
+        std::map<int, double>     of_part;
+        std::map<double, int>     part_of_label;
+        for (int p = 0; p < n; ++p) {
+          const int    part = part_of(p, k ? 2 * side : side);
+          const double mine = label[(size_t)p];
+          EXPECT_TRUE(k || mine >= 0);
+          EXPECT_EQ(of_part.emplace(part, mine).first->second, mine);
+          if (mine < 0) continue;
+          EXPECT_EQ(part_of_label.emplace(mine, part).first->second, part);
+          if (k) found.insert(part);
+        }
+      }
+      EXPECT_EQ(found.size(), around < 1e-3 ? 32u : 0u);
     }
   }
 }
