@@ -39,7 +39,8 @@ template <class T> struct PartFunctions {
   void take_values(const Level<T> &level);
   // z += c sum_k Z_k (Z_k' A Z_k)^-1 Z_k' r, and x += w times that; either may be nullptr. Collective.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
-  double                  count() const { return total_; } // parts of all processes
+  // parts of all processes, and those that enclose others
+  double                  count() const { return total_ + (wider_.empty() ? 0 : wider_[0].count()); }
   bool                    any() const { return total_ > 0; }
   // Has the constant of a part on any process so little energy that rounding to single precision counts beside it?
   // After take_values(). Collective.

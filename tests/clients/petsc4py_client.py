@@ -293,6 +293,62 @@ for everywhere in (False, True):
     wanted = 'error' if everywhere and COMM.size > 1 else True
     check(outcome == wanted, 'PC auxamg: coordinates from the first process, rows %s' % ('everywhere' if everywhere else 'there alone'), outcome)
 
+# heat in space, in an implicit TS: a product of sines decays by 1 / (1 + dt lambda) a step
+n9 = (4, 15, 22)
+d9 = PETSc.DMDA().create(dim=3, sizes=n9, dof=1, stencil_width=1, stencil_type=PETSc.DMDA.StencilType.STAR, comm=COMM)
+A9, J9 = d9.createMatrix(), d9.createMatrix()
+row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
+(i0, i1), (j0, j1), (k0, k1) = d9.getRanges()
+for k in range(k0, k1):
+    for j in range(j0, j1):
+        for i in range(i0, i1):
+            row.index = (i, j, k)
+            A9.setValueStencil(row, row, 6.0)
+            for d in range(3):
+                for side in (-1, 1):
+                    at = [i, j, k]
+                    at[d] += side
+                    if 0 <= at[d] < n9[d]:
+                        col.index = tuple(at)
+                        A9.setValueStencil(row, col, -1.0)
+A9.assemble()
+u9 = d9.createGlobalVec()
+sines = [np.sin(np.pi * np.arange(lo + 1, hi + 1) / (n + 1)) for n, (lo, hi) in zip(n9, d9.getRanges())]
+d9.getVecArray(u9)[:, :, :] = sines[0][:, None, None] * sines[1][None, :, None] * sines[2][None, None, :]
+wanted = u9.copy()
+
+
+def function(ts, t, u, udot, f):
+    A9.mult(u, f)
+    f.axpy(1.0, udot)
+
+
+def jacobian(ts, t, u, udot, shift, J, P):
+    A9.copy(P, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
+    P.shift(shift)
+
+
+ts9 = PETSc.TS().create(COMM)
+ts9.setOptionsPrefix('heat_')
+ts9.setDM(d9)
+ts9.setType('beuler')
+ts9.setProblemType(PETSc.TS.ProblemType.LINEAR)
+ts9.setIFunction(function, d9.createGlobalVec())
+ts9.setIJacobian(jacobian, J9, J9)
+ts9.setTimeStep(0.5)
+ts9.setMaxSteps(4)
+ts9.setMaxTime(100.0)
+ts9.setExactFinalTime(PETSc.TS.ExactFinalTime.STEPOVER)
+k9 = ts9.getSNES().getKSP()
+k9.setType('rrb')
+k9.setTolerances(rtol=1e-10)
+k9.getPC().setType('rrb')
+ts9.solve(u9)
+growth = sum(2 - 2 * np.cos(np.pi / (n + 1)) for n in n9)
+wanted.scale((1 + 0.5 * growth)**-4)
+wanted.axpy(-1.0, u9)
+check(wanted.norm() < 1e-8 * u9.norm() and ts9.getKSPIterations() <= 28, 'heat in space: KSP rrb in a TS', (wanted.norm() / u9.norm(), ts9.getKSPIterations()))
+
 # an error comes as a Python exception on every rank and leaves the interpreter alive
 d4 = PETSc.DMDA().create(dim=2, sizes=(8, 8), dof=2, stencil_width=1, comm=COMM)
 A4 = d4.createMatrix()

@@ -256,6 +256,31 @@ TEST(Three, short_rows_are_turned)
   }
 }
 
+// Lists of parts stay for other values with the same walls, and do not where walls move, in number or not.
+TEST(Three, loose_parts_of_other_values_are_those_of_a_fresh_setup)
+{
+  const Comm here(MPI_COMM_WORLD);
+  const auto walls = [](int at, double size) {
+    return Case{
+      {17, 13, 22},
+      {false, false, false},
+      [at, size](int d, int i, int j, int k) {
+        const bool wall = (d == 0 && i % 7 == at) || (d == 1 && j % 5 == 4) || (d == 2 && k % 9 == 8);
+        return wall ? 0 : 1 + size * hash(i + 200 * d, j, k);
+      }
+    };
+  };
+  Made m = make(walls(6, 0), space(), here);
+  for (const Case &c : {walls(6, 0.5), walls(6, 0.2), walls(5, 0.2), walls(5, 0.4), walls(1, 0)}) {
+    set_values(m, c, space(), true);
+    const Made                fresh = make(c, space(), here);
+    const std::vector<double> x = apply(c, m, space(), here), y = apply(c, fresh, space(), here);
+    EXPECT_EQ(m.solver->parts(), components(c));
+    EXPECT_GT(m.solver->parts(), 1);
+    for (size_t p = 0; p < x.size(); ++p) ASSERT_NEAR(x[p], y[p], 1e-9 * std::abs(y[p]) + 1e-9);
+  }
+}
+
 // A direction that is weak stays as it is on the first coarse grids, so small grids are coarsened in one to three.
 // The last of these has three small grids, the second of which a W-cycle visits twice.
 static const Case weak[] = {

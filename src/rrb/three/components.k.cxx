@@ -38,6 +38,30 @@ template <class T, int F> struct Strong {
   }
 };
 
+// A bit for each coupling ahead that is strong, beside `kind`; at how many nodes that is another pattern than before.
+struct Changes {
+  double  nodes = 0;
+  HD void join(const Changes &o) { nodes += o.nodes; }
+};
+template <class T, int F> struct FindPattern {
+  Strong<T, F> strong;
+  int          kind;
+  uint16_t    *pattern;
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Changes &changes) const
+  {
+    const ptrdiff_t e    = o + P * (ptrdiff_t)strong.s.half;
+    int             bits = 0;
+    box::unroll3<0, F>([&](auto m) {
+      constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
+      const ptrdiff_t q = o + strong.s.template place<P, x>(y, z);
+      bits |= (int)strong.is_strong(strong.s.a[(M + 1) * strong.s.plane + e], e, q) << M;
+    });
+    const uint16_t now = (uint16_t)(kind | (strong.alive[e] ? bits : 0));
+    changes.nodes += pattern[e] != now;
+    pattern[e] = now;
+  }
+};
+
 template <class T, int F> struct Unite {
   Strong<T, F> strong;
   int                     *parent;
@@ -135,6 +159,30 @@ template <class T> std::vector<int> pairs_of(const Level<T> &l, const Buffer<dou
 
 } // namespace
 
+template <class T> bool pattern_changes(const Level<T> &l, const Comm &comm, Buffer<uint16_t> &pattern)
+{
+  const Extent    all{l.layout.size(), l.exec.space};
+  Buffer<Changes> changes(Extent{2, l.exec.space});
+  const bool      first = pattern.size() != all.n;
+  if (first) {
+    pattern.resize(all);
+    pattern.zero();
+  }
+  static_assert(box::box_forward < 14, "bits of a pattern");
+  with_operator(l, [&](auto s) {
+    constexpr int F = decltype(s)::kept;
+    box::join_nodes(l.exec, l.layout, l.own,
+                    FindPattern<T, F>{
+                      {s, l.alive.data(), l.own},
+                      l.star << 14 | l.schur << 15, pattern.data()
+    },
+                    changes.data());
+  });
+  Changes both = box::joined(changes);
+  if (!l.shared) both = box::sum_over(comm, both);
+  return first || both.nodes > 0;
+}
+
 template <class T> int find_components(const Level<T> &l, const Comm &comm, Buffer<int> &labels)
 {
   const Extent    all{l.layout.size(), l.exec.space};
@@ -171,7 +219,10 @@ template <class T> int find_components(const Level<T> &l, const Comm &comm, Buff
   return total;
 }
 
-template int find_components(const Level<double> &, const Comm &, Buffer<int> &);
-template int find_components(const Level<float> &, const Comm &, Buffer<int> &);
+#define INSTANTIATE(T) \
+  template bool pattern_changes(const Level<T> &, const Comm &, Buffer<uint16_t> &); \
+  template int  find_components(const Level<T> &, const Comm &, Buffer<int> &);
+INSTANTIATE(double)
+INSTANTIATE(float)
 
 } // namespace tessera::rrb::three

@@ -33,9 +33,10 @@ private:
 
 class Parts {
 public:
-  // Finds the parts, and returns whether there may be others than before. loose: the number of very weak couplings on
-  // all processes. Nothing is done if it is zero, or the same as in a search that found no parts. lines: parts that are
-  // mainly coupled with each other, as lines of an anisotropic problem are, are left to the coarsening. Collective.
+  // Finds the parts, and returns whether there may be others than before, or their lists elsewhere. loose: the number
+  // of very weak couplings on all processes. Nothing is done if it is zero, or the same as in a search that found no
+  // parts. lines: parts that are mainly coupled with each other, as lines of an anisotropic problem are, are left to
+  // the coarsening. Collective.
   template <class T> bool setup(const Level<T> &l, const Comm &comm, double loose, bool lines);
   bool                    empty() const { return !count_; }
   int                     count() const { return count_; }
@@ -45,14 +46,22 @@ public:
   template <class T> void project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool again);
 
 private:
-  int            count_ = 0;
-  double         loose_ = 0; // at the last search
-  Buffer<int>    label_;     // of the nodes that are smoothed: part from 1, 0 where there is none
-  Groups         groups_;
-  Buffer<double> sum_, value_, inverse_;
+  int              count_ = 0;
+  double           loose_ = 0; // at the last search
+  // What stays for new values with the same pattern of strong couplings: components and their nodes, of a single one 0;
+  // which part each is, 0 for none
+  Buffer<uint16_t> strong_;
+  Buffer<int>      component_;
+  Groups           components_;
+  std::vector<int> used_;
+  Buffer<int>      label_;     // of the nodes that are smoothed: part from 1, 0 where there is none
+  Groups           groups_;
+  Buffer<double>   sum_, value_, inverse_;
 };
 
 // --- components.k.cxx ---
+// pattern: of each own node, which couplings are strong. Is it another one than that of the call before? Collective.
+template <class T> bool pattern_changes(const Level<T> &l, const Comm &comm, Buffer<uint16_t> &pattern);
 // labels: of all places, the least number of the component of strong couplings that a node belongs to, from 1; 0 for
 // single nodes. Returns the largest number. Collective.
 template <class T> int find_components(const Level<T> &l, const Comm &comm, Buffer<int> &labels);

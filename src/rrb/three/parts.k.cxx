@@ -167,15 +167,14 @@ std::vector<double> sums_of(const Level<T> &l, const Comm &comm, Groups &groups,
   return sums;
 }
 
-// The parts among the components: used[c] is the part's number, or 0. Returns how many parts there are; 0: they are
-// left alone.
-template <class T>
-int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<int> &label, std::vector<int> &used)
+// The parts among the components, whose nodes are `groups`: used[c] is the part's number, or 0. Returns how many parts
+// there are; 0: they are left alone.
+template <class T> int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<int> &label,
+                                    Groups &groups, std::vector<int> &used)
 {
-  const int      total = (int)used.size() - 1;
-  Groups         groups;
+  const int      total = groups.count();
   Buffer<double> field(Extent{l.layout.size(), l.exec.space});
-  groups.list(l, label, total);
+  used.assign((size_t)total + 1, 0);
   std::vector<double> nodes(used.size(), 0), among;
   for (int c = 1; c <= total; ++c) nodes[(size_t)c] = groups.size(c);
   sum_over(comm, l.shared, nodes);
@@ -251,45 +250,54 @@ size_t Groups::bytes() const { return nodes_.bytes() + pieces_.bytes() + first_.
 
 size_t Parts::bytes() const
 {
-  return groups_.bytes() + label_.bytes() + sum_.bytes() + value_.bytes() + inverse_.bytes();
+  return strong_.bytes() + component_.bytes() + components_.bytes() + groups_.bytes() + label_.bytes() +
+         sum_.bytes() + value_.bytes() + inverse_.bytes();
 }
 
 template <class T> bool Parts::setup(const Level<T> &l, const Comm &comm, double loose, bool lines)
 {
-  const bool had = !empty();
-  if (!(loose > 0) || (!count_ && loose == loose_)) {
-    count_ = loose > 0 ? count_ : 0;
+  const bool had  = !empty();
+  const auto none = [&] {
+    *this  = Parts();
     loose_ = loose;
-    return had && empty();
+    return had;
+  };
+  if (!(loose > 0) || (!count_ && loose == loose_)) return none();
+  if (l.layout.size() > (size_t)std::numeric_limits<int>::max()) return none(); // numbers of nodes are int here
+  const Extent     n{l.layout.size(), l.exec.space};
+  std::vector<int> used;
+  const bool       other = pattern_changes(l, comm, strong_);
+  if (other) {
+    const int total = find_components(l, comm, component_);
+    if (total < 2) return none();
+    components_.list(l, component_, total);
   }
-  *this  = Parts();
+  count_ = choose_parts(l, comm, lines, component_, components_, used);
+  if (!count_) return none();
   loose_ = loose;
-  if (l.layout.size() > (size_t)std::numeric_limits<int>::max()) return had; // numbers of nodes are int here
-  const Extent n{l.layout.size(), l.exec.space};
-  Buffer<int>  label;
-  const int    total = find_components(l, comm, label);
-  if (total < 2) return had;
-  std::vector<int> used((size_t)total + 1, 0);
-  count_ = choose_parts(l, comm, lines, label, used);
-  if (!count_) return had;
+  const bool        stay      = !other && used == used_;
   const Buffer<int> on_device = copy_to(l.exec.space, used);
+  Buffer<int>       part(n);
   Buffer<double>    field(n);
-  for_each(l.exec, (int)n.n, GatherValues<int>{label.data(), on_device.data(), label.data()});
-  label_.resize(n);
-  box::for_nodes(l.exec, l.layout, l.own, Smoothed{label.data(), label_.data(), l.layout.half, l.schur});
-  groups_.list(l, label_, count_);
+  used_ = used;
+  for_each(l.exec, (int)n.n, GatherValues<int>{component_.data(), on_device.data(), part.data()});
+  if (!stay) {
+    label_.resize(n);
+    box::for_nodes(l.exec, l.layout, l.own, Smoothed{part.data(), label_.data(), l.layout.half, l.schur});
+    groups_.list(l, label_, count_);
+  }
   if (l.schur)
     box::for_nodes(l.exec, l.layout, l.own,
-                   EnergySchur<T>{view<box::star_forward>(l), l.alive.data(), label.data(), field.data()});
-  else sum_rows(l, label, Energy(), field);
+                   EnergySchur<T>{view<box::star_forward>(l), l.alive.data(), part.data(), field.data()});
+  else sum_rows(l, part, Energy(), field);
   std::vector<double> inverse = sums_of(l, comm, groups_, (const double *)field.data());
   const std::vector<double> scale    = sums_of(l, comm, groups_, l.a.data());
   const double              rounding = sizeof(T) == 8 ? 1e-13 : 2e-7;
   for (size_t c = 0; c < inverse.size(); ++c)
     inverse[c] = c && inverse[c] > rounding * scale[c] ? 1 / inverse[c] : 0;
-  inverse_ = copy_to(l.exec.space, inverse);
-  for (Buffer<double> *v : {&sum_, &value_}) v->resize(Extent{inverse.size(), l.exec.space});
-  return true;
+  for (Buffer<double> *v : {&inverse_, &sum_, &value_}) v->fit(Extent{inverse.size(), l.exec.space});
+  copy(inverse.data(), Space::host, inverse_.data(), l.exec.space, inverse.size());
+  return !stay;
 }
 
 template <class T> void Parts::project(const Level<T> &l, const Comm &comm, const T *r, T *v, bool again)
