@@ -286,20 +286,21 @@ struct Interior {
   // the middle on it are sent back, by the factorisation that there is. Returns the new length.
   double lengthen(double step, double centre)
   {
-    constexpr int    most   = 2;
     constexpr double enough = 0.9, farther = 0.3, gain = 0.01;
-    for (int k = 0; k < most && step < enough; ++k) {
+    for (int k = 0; k < 2 && step < enough; ++k) {
       const Iterate kept = change;
-      double        best = step + gain, weight = 0;
-      correct(std::min(1., step + farther), centre);
+      const double  to   = std::min(1., step + farther);
+      double        best = 0, weight = 0;
+      correct(to, centre);
       const Iterate correction = change;
-      for (double w : {1., 0.8, 0.6, 0.45, 0.3, 0.2, 0.1}) {
+      for (double w : {1., 0.8, 0.6, 0.45, 0.3, 0.2, 0.1}) { // a smaller one must be worth it
+        if (weight == 1 && best >= to) break;
         combine(kept, w, correction);
-        const double now = room();
-        if (now > best) best = now, weight = w;
+        if (const double now = room(); now > 1.02 * best) best = now, weight = w;
       }
+      change = kept;
+      if (best < step + gain) break;
       combine(kept, weight, correction);
-      if (!(weight > 0)) break;
       step = best;
     }
     return step;
@@ -316,9 +317,8 @@ struct Interior {
     if (length < brief) {
       const Iterate kept = change;
       direction(std::max(sigma, 0.5) * mu, false);
-      const double straight = room();
-      if (straight <= length) change = kept;
-      length = std::max(length, straight);
+      if (room() <= length) change = kept;
+      length = std::max(length, room());
     }
     return lengthen(length, sigma * mu);
   }
