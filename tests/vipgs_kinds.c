@@ -268,7 +268,7 @@ static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, Petsc
   PetscCall(VecRestoreArrayRead(x, &v));
   PetscCallMPI(MPI_Allreduce(e, all, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   PetscCall(PetscSNPrintf(text, sizeof(text), "%s%s%s", name, newton ? "" : ", sweeps alone", sparse ? ", sparse" : factored ? ", factors" : ""));
-  PetscCall(Check(text, c.reason == SNES_VIPGS_CONVERGED && c.natural <= tol * size && c.factorizations <= 80 ? 0 : c.natural / size, 0));
+  PetscCall(Check(text, c.reason == SNES_VIPGS_CONVERGED && c.natural <= tol * size && c.factorizations <= 40 ? 0 : c.natural / size, 0));
   if (other) PetscCall(Check("  the forces of a textbook", all[0], 1e-7 * all[1]));
   PetscCall(SNESDestroy(&snes));
   PetscCall(VecDestroy(&q));

@@ -21,6 +21,7 @@ struct Grid3 {
   int     processes[2] = {1, 1}, place[2] = {0, 0}; // along x and along y, and which of them this one is
   // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
   Halo3   halo, incoming;
+  double  nodes() const { return (double)n[0] * n[1] * n[2]; } // of all processes
 };
 
 Layout3 layout_for(const Box3 &own, int dimension);

@@ -202,25 +202,16 @@ struct Interior {
     solve(right);
     for (size_t i = 0; i < n; ++i) change.x[i] += right[i];
   }
-  // The step to products of the size `centre`, with the second-order terms of the step before
-  void direction(double centre, bool corrected)
+  // The step that changes scaled products by f, x_n w_n by gap, and takes away the part `asked` of what equations miss
+  void find(const std::vector<Part> &f, const Vector &gap, double asked)
   {
     std::vector<Part> target(contacts);
-    Vector            gap(contacts);
     for (size_t c = 0; c < contacts; ++c) {
-      const size_t i      = c * (size_t)d;
-      const Part   lambda = P[c].apply(Part(point.x, c, d));
-      Part         f      = Part().plus(-1, lambda.times(lambda));
-      f.v[0] += centre;
-      gap[c] = centre - point.x[i] * point.normal[c];
-      if (corrected) {
-        f = f.plus(-1, P[c].apply(Part(change.x, c, d)).times(P[c].apply(Part(change.y, c, d), true)));
-        gap[c] -= change.x[i] * change.normal[c];
-      }
-      target[c] = lambda.divide(f);
+      const size_t i = c * (size_t)d;
+      target[c] = P[c].apply(Part(point.x, c, d)).divide(f[c]);
       Part z    = P[c].apply(target[c]);
       if (!associated) z.v[0] = gap[c] / point.x[i];
-      for (int k = 0; k < d; ++k) right[i + (size_t)k] = z.v[k] + demand * missing(c, k);
+      for (int k = 0; k < d; ++k) right[i + (size_t)k] = z.v[k] + asked * missing(c, k);
     }
     solve();
     for (size_t c = 0; c < contacts; ++c) {
@@ -229,6 +220,43 @@ struct Interior {
       if (associated) change.normal[c] = change.y[i];
       else change.normal[c] = (gap[c] - point.normal[c] * change.x[i]) / point.x[i];
     }
+  }
+  // The step to products of the size `centre`, with the second-order terms of the step before
+  void direction(double centre, bool corrected)
+  {
+    std::vector<Part> f(contacts);
+    Vector            gap(contacts);
+    for (size_t c = 0; c < contacts; ++c) {
+      const size_t i      = c * (size_t)d;
+      const Part   lambda = P[c].apply(Part(point.x, c, d));
+      f[c]   = Part().plus(-1, lambda.times(lambda));
+      gap[c] = centre - point.x[i] * point.normal[c];
+      f[c].v[0] += centre;
+      if (!corrected) continue;
+      f[c] = f[c].plus(-1, P[c].apply(Part(change.x, c, d)).times(P[c].apply(Part(change.y, c, d), true)));
+      gap[c] -= change.x[i] * change.normal[c];
+    }
+    find(f, gap, demand);
+  }
+  // change := of the step to products that are of the size `centre`, but for a factor of ten, behind the step a
+  void correct(double a, double centre)
+  {
+    const Real        least = 0.1 * centre, most = 10 * centre;
+    std::vector<Part> f(contacts);
+    Vector            gap(contacts);
+    const auto        back = [&](Real v) { return std::max(std::min(std::max(v, least), most) - v, -most); };
+    for (size_t c = 0; c < contacts; ++c) {
+      const size_t i       = c * (size_t)d;
+      const Part   lambda  = P[c].apply(Part(point.x, c, d)),
+                   x       = lambda.plus(a, P[c].apply(Part(change.x, c, d))),
+                   product = x.times(lambda.plus(a, P[c].apply(Part(change.y, c, d), true)));
+      const Real   t = std::hypot(product.v[1], product.v[2]), high = back(product.v[0] + t),
+                 low = back(product.v[0] - t); // of its eigenvalues
+      f[c].v[0] = (high + low) / 2;
+      for (int k = 1; k < 3 && t > 0; ++k) f[c].v[k] = (high - low) / 2 * product.v[k] / t;
+      gap[c] = back((point.x[i] + a * change.x[i]) * (point.normal[c] + a * change.normal[c]));
+    }
+    find(f, gap, 0);
   }
   double room() const
   {
@@ -248,6 +276,35 @@ struct Interior {
       sum += (point.x[c * (size_t)d] + a * change.x[c * (size_t)d]) * (point.normal[c] + a * change.normal[c]);
     return (double)(sum / (2 * (Real)contacts));
   }
+  // change := a + weight b
+  void combine(const Iterate &a, double weight, const Iterate &b)
+  {
+    for (size_t i = 0; i < n; ++i) change.x[i] = a.x[i] + weight * b.x[i], change.y[i] = a.y[i] + weight * b.y[i];
+    for (size_t c = 0; c < contacts; ++c) change.normal[c] = a.normal[c] + weight * b.normal[c];
+  }
+  // Gondzio's correctors (Comput. Optim. Appl. 6, 1996): a step longer than `step` is tried, and products that leave
+  // the middle on it are sent back, by the factorisation that there is. Returns the new length.
+  double lengthen(double step, double centre)
+  {
+    constexpr double enough = 0.9, farther = 0.3, gain = 0.01;
+    for (int k = 0; k < 2 && step < enough; ++k) {
+      const Iterate kept = change;
+      const double  to   = std::min(1., step + farther);
+      double        best = 0, weight = 0;
+      correct(to, centre);
+      const Iterate correction = change;
+      for (double w : {1., 0.8, 0.6, 0.45, 0.3, 0.2, 0.1}) { // a smaller one must be worth it
+        if (weight == 1 && best >= to) break;
+        combine(kept, w, correction);
+        if (const double now = room(); now > 1.02 * best) best = now, weight = w;
+      }
+      change = kept;
+      if (best < step + gain) break;
+      combine(kept, weight, correction);
+      step = best;
+    }
+    return step;
+  }
   // Mehrotra's predictor and corrector; where that goes not far, straight, if that goes farther.
   double advance(double mu)
   {
@@ -256,14 +313,14 @@ struct Interior {
     const double after = std::min(1., std::max(1e-6, centre(room()) / mu)),
                  sigma = std::max(after * after * after, std::min(1., behind * std::max(missing() - noise, 0.) / mu));
     direction(sigma * mu, true);
-    const double first = room();
-    if (first >= brief) return first;
-    const Iterate kept = change;
-    direction(std::max(sigma, 0.5) * mu, false);
-    const double second = room();
-    if (second > first) return second;
-    change = kept;
-    return first;
+    double length = room();
+    if (length < brief) {
+      const Iterate kept = change;
+      direction(std::max(sigma, 0.5) * mu, false);
+      if (room() <= length) change = kept;
+      length = std::max(length, room());
+    }
+    return lengthen(length, sigma * mu);
   }
   // false: no direction
   bool step()

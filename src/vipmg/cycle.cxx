@@ -179,8 +179,7 @@ double BoxProblem::direct(double unknowns) const
   if (!plan.strategy->factorises || unknowns > most) return HUGE_VAL;
   for (int k = 0; k < (int)plan.levels.size(); ++k) {
     const Level &l = plan.levels[(size_t)k];
-    cycle += visited(plan.choice, k) *
-             (visit + (l.ordered ? 2 : 1) * flops_of_visit(plan, k, (double)l.n[0] * l.n[1] * l.n[2]));
+    cycle += visited(plan.choice, k) * (visit + (l.ordered ? 2 : 1) * flops_of_visit(plan, k, l.nodes()));
   }
   return (system + each * unknowns) / (((int)with_monotone(plan) + (int)with_newton(plan)) * cycle);
 }

@@ -237,7 +237,7 @@ PetscErrorCode Newton::Cycles(Problem &problem, const Vectors &v, const Measure 
   PetscCall(Load(v, aim.follow, &changed));
   TesseraCallCXX(if (changed) m = linear_->measure());
   Progress progress{std::sqrt(m.natural), std::sqrt(m.natural), linear_->rough()};
-  fmg = fmg && linear_->grids() > 1;
+  fmg = fmg && linear_->nested();
   if (fmg) PetscCall(FullMultigrid(problem, monotone, progress.first, n, &cold, &limit));
   while (n->cycles < before + max_cycles) {
     TesseraCallCXX(m = linear_->cycle(monotone, newton));

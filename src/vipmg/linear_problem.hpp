@@ -47,6 +47,7 @@ public:
   virtual bool   monotone() const = 0;  // does the cycle have a monotone part?
   virtual double nodes() const = 0;
   virtual int    grids() const = 0;
+  virtual bool   nested() const { return grids() > 1; } // can it start from the coarsest grid, and is that worth it?
   virtual double flops(int top, bool monotone, bool newton) const = 0; // of a cycle for the problem of grid `top`
   // How many cycles take as long as a system of so many of its unknowns by a factorization; HUGE_VAL: too many
   virtual double direct(double) const { return HUGE_VAL; }
@@ -71,12 +72,9 @@ public:
   void    save() override;
   void    go_back() override;
   bool    monotone() const override { return with_monotone(*plan_); }
-  double  nodes() const override
-  {
-    const Level &l = plan_->levels[0];
-    return (double)l.n[0] * l.n[1] * l.n[2];
-  }
+  double  nodes() const override { return plan_->levels[0].nodes(); }
   int     grids() const override { return (int)plan_->levels.size(); }
+  bool    nested() const override { return grids() > 1 && plan_->choice.fmg; }
   double  flops(int top, bool monotone, bool newton) const override
   {
     return vipmg::flops(*plan_, top, monotone, newton);

@@ -250,7 +250,7 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
     }
     const Strength s = strength(plan, plan.levels[k]);
     choose_order(plan, plan.levels[k], s);
-    if (!k) plan.rough = s.jumps > jumps_some * (double)plan.levels[0].n[0] * plan.levels[0].n[1] * plan.levels[0].n[2];
+    if (!k) plan.rough = s.jumps > jumps_some * plan.levels[0].nodes();
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;
     Level &fine = plan.levels[k], &coarse = plan.levels[k + 1];

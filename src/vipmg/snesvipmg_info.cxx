@@ -40,7 +40,7 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
   }
   info->grids = (PetscInt)p.levels.size();
   for (const Level &l : p.levels) {
-    const PetscReal n = (PetscReal)l.n[0] * l.n[1] * l.n[2];
+    const PetscReal n = (PetscReal)l.nodes();
     if (&l == p.levels.data()) info->unknowns = n;
     nodes += n;
     entries += n * points(p.dimension, l.A.box);

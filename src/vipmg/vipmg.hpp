@@ -246,10 +246,12 @@ struct Plan {
 // What the automatic choices are. Convection in the plane needs good coarse solutions, the more where sweeps follow the
 // wind and leave what is the same along a closed streamline to coarse grids. In space more sweeps do as much, and
 // small grids, of which there are many where directions are coarsened one by one, take time. One sweep is little where
-// the operator is `varied`.
+// the operator is `varied`. Full multigrid takes the time of a cycle, which it does not save on grids of few nodes.
 inline Params resolve(const Plan &plan, Params p)
 {
-  const bool windy = !plan.levels.empty() && plan.levels[0].ordered;
+  constexpr double few_nodes = 400;
+  const bool       windy = !plan.levels.empty() && plan.levels[0].ordered;
+  if (!plan.levels.empty()) p.fmg = p.fmg && plan.levels[0].nodes() > few_nodes;
   if (p.cycle == Cycle::automatic)
     p.cycle = !plan.strategy->cheap_coarse || plan.symmetric || plan.dimension == 3 ? Cycle::v
             : windy                                                                 ? Cycle::w
