@@ -247,9 +247,10 @@ TEST(Three, short_rows_are_turned)
     double                    largest = 0;
     for (double v : y) largest = std::max(largest, std::abs(v));
     for (size_t p = 0; p < x.size(); ++p) ASSERT_NEAR(z[(size_t)in_matrix((int)p)], y[p], 1e-9 * largest);
-    Made          wrong = create(c, space(), here), same = create(turned, Space::host, alone);
+    // rounding, which differs between spaces, decides which pivot of the last grid is the least
+    Made          wrong = create(c, space(), here), same = create(turned, space(), alone);
     const Failure f     = setup(wrong, c, space(), false, 0, -0.4),
-                  g     = setup(same, turned, Space::host, false, 0, -0.4);
+                  g     = setup(same, turned, space(), false, 0, -0.4);
     EXPECT_TRUE(f.failed && g.failed);
     EXPECT_EQ(f.grid, g.grid);
     for (int d = 0; d < 3; ++d) EXPECT_EQ(f.node[a[d]], g.node[d]);
