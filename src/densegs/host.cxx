@@ -145,7 +145,7 @@ template <class T> struct Graph {
   }
 };
 
-template <class T> int run_graph(Plan &plan, const Request &r, int threads, bool overlap)
+template <class T> int sweep_by_graph(Plan &plan, const Request &r, int threads, bool overlap)
 {
   Graph<T> g(plan, r, threads);
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -154,14 +154,14 @@ template <class T> int run_graph(Plan &plan, const Request &r, int threads, bool
     if (threads_here() == threads) g.run(thread_here(), overlap);
     else if (!thread_here()) g.stop.store(-1);
   }
-  if (g.stop.load() < 0) return run_graph<T>(plan, r, 1, false);
+  if (g.stop.load() < 0) return sweep_by_graph<T>(plan, r, 1, false);
   const int made = (int)(g.done.load() / g.panels());
   if (made == r.sweeps) (void)g.ended(made);
   return made;
 }
 
 // Every panel goes on with whatever x is there: no order, and no promise (section IV.A).
-template <class T> int run_relaxed(Plan &plan, const Request &r, int threads, bool stale)
+template <class T> int sweep_relaxed(Plan &plan, const Request &r, int threads, bool stale)
 {
   const Panels       &m = plan.panels;
   std::vector<double> changes((size_t)r.sweeps * m.count);
@@ -226,7 +226,7 @@ template <class T> void unknowns_of_panel(Plan &plan, const Request &r, const Se
 
 // The sums over what comes after each row in the order; then every unknown (or panel of them) goes to the rows behind
 // it.
-template <class T> int run_columns(Plan &plan, const Request &r, int threads, bool by_panels)
+template <class T> int sweep_by_columns(Plan &plan, const Request &r, int threads, bool by_panels)
 {
   const Panels  &m = plan.panels;
   const T       *a = m.single() ? (const T *)m.s.data() : (const T *)m.a.data();
@@ -288,7 +288,7 @@ template <class T> int run_columns(Plan &plan, const Request &r, int threads, bo
 }
 
 // Section III.A: every thread has its part of each row, rows being stored by rows; its owner sums the parts up.
-template <class T> int run_rows(Plan &plan, const Request &r, int threads)
+template <class T> int sweep_by_rows(Plan &plan, const Request &r, int threads)
 {
   const Panels       &m = plan.panels;
   const T            *a = m.single() ? (const T *)m.s.data() : (const T *)m.a.data();
@@ -384,19 +384,19 @@ template <class T> static int run(Plan &plan, const Request &r, bool stale)
   const int threads = std::max(1, std::min(plan.exec.threads, plan.panels.count));
   switch (plan.params.strategy) {
   case Strategy::sequential:
-    return run_graph<T>(plan, r, 1, false);
+    return sweep_by_graph<T>(plan, r, 1, false);
   case Strategy::row:
-    return run_rows<T>(plan, r, threads);
+    return sweep_by_rows<T>(plan, r, threads);
   case Strategy::column:
-    return run_columns<T>(plan, r, threads, false);
+    return sweep_by_columns<T>(plan, r, threads, false);
   case Strategy::block:
-    return run_columns<T>(plan, r, threads, true);
+    return sweep_by_columns<T>(plan, r, threads, true);
   case Strategy::graph:
-    return run_graph<T>(plan, r, threads, false);
+    return sweep_by_graph<T>(plan, r, threads, false);
   case Strategy::graph2:
-    return run_graph<T>(plan, r, threads, true);
+    return sweep_by_graph<T>(plan, r, threads, true);
   default:
-    return run_relaxed<T>(plan, r, stale ? 1 : threads, stale);
+    return sweep_relaxed<T>(plan, r, stale ? 1 : threads, stale);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-using tessera::SNES_VIPGS, tessera::Linear, tessera::Steps, tessera::ProblemOf, tessera::rounding;
+using tessera::SNES_VIPGS, tessera::Linearization, tessera::Steps, tessera::ProblemOf, tessera::rounding;
 
 // Refuses bounds that are NaN, or of which the lower one is the larger, and names the first unknown.
 static PetscErrorCode CheckBounds(SNES snes)
@@ -37,7 +37,7 @@ static PetscErrorCode CheckBounds(SNES snes)
 
 constexpr double largest_friction = 1e8; // from 1e14 on a violated normal law is rounding beside the cone's
 
-static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
+static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linearization &linear)
 {
   SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
   MPI_Comm    comm = PetscObjectComm((PetscObject)snes);
@@ -63,17 +63,17 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
     PetscCheck(m == N / p->options.block, comm, PETSC_ERR_ARG_SIZ,
                "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m,
                N / p->options.block);
-    PetscCall(tessera::GatherVector(p->coefficients, w.mu));
-  } else w.mu.assign((size_t)(N / p->options.block), p->options.mu);
-  for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
-    if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
+    PetscCall(tessera::GatherVector(p->coefficients, linear.mu));
+  } else linear.mu.assign((size_t)(N / p->options.block), p->options.mu);
+  for (size_t c = 0; c < linear.mu.size() && bad < 0; ++c)
+    if (!(linear.mu[c] >= 0) || !std::isfinite(linear.mu[c])) bad = (PetscInt)c, value = linear.mu[c];
   PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %.6g; it is >= 0", bad, value);
-  const auto most = std::max_element(w.mu.begin(), w.mu.end());
-  PetscCheck(most == w.mu.end() || *most <= largest_friction, comm, PETSC_ERR_ARG_OUTOFRANGE,
+  const auto most = std::max_element(linear.mu.begin(), linear.mu.end());
+  PetscCheck(most == linear.mu.end() || *most <= largest_friction, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT
              " is %.6g; it is %.6g at most, as rounding would hide normal velocities. 100 keeps most from sliding",
-             (PetscInt)(most - w.mu.begin()), *most, largest_friction);
+             (PetscInt)(most - linear.mu.begin()), *most, largest_friction);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -115,7 +115,7 @@ template <class F> static PetscErrorCode InDeviceMemory(PetscInt n, F &&work)
 
 // The Jacobian's rows, and what it must be: finite, with a positive diagonal; if it is not, the solver's failure says
 // so. Collective.
-static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
+static PetscErrorCode MatrixOf(SNES snes, Mat A, Linearization &linear)
 {
   SNES_VIPGS             *p    = (SNES_VIPGS *)snes->data;
   tessera::densegs::Check c;
@@ -130,22 +130,23 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
   PetscCall(tessera::IsSparse(A, &sparse));
   if (sparse || factored) {
     PetscCall(PetscInfo(snes, "a sparse matrix is worked with on the host, all of it on every process\n"));
-    PetscCall((factored ? tessera::FactoredGet : tessera::SparseGet)((PetscObject)snes, A, &w.entries));
-    TesseraCallCXX(c = tessera::lcp::create(w.matrix, w.entries));
-    PetscCheck(w.matrix.n == w.n, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_SIZ,
-               "SNES vipgs: the Jacobian has %d rows, for %d unknowns", w.matrix.n, w.n);
+    PetscCall((factored ? tessera::FactoredGet : tessera::SparseGet)((PetscObject)snes, A, &linear.entries));
+    TesseraCallCXX(c = tessera::lcp::create(linear.matrix, linear.entries));
+    PetscCheck(linear.matrix.n == linear.n, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_SIZ,
+               "SNES vipgs: the Jacobian has %d rows, for %d unknowns", linear.matrix.n, linear.n);
   } else {
     PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", A, true));
     PetscCall(tessera::CommOf((PetscObject)snes, &p->comm));
-    PetscCall(Place(snes, A, &w.matrix.exec.space));
-    PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
-    PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
-    PetscCall(InDeviceMemory(w.n, [&] {
-      c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space,
+    PetscCall(Place(snes, A, &linear.matrix.exec.space));
+    PetscCall(tessera::UseCurrentStream(linear.matrix.exec.space));
+    PetscCall(tessera::DenseGet(A, linear.matrix.exec.space, &linear.view));
+    PetscCall(InDeviceMemory(linear.n, [&] {
+      const tessera::DenseView &view = linear.view;
+      c = tessera::lcp::create(linear.matrix, p->comm, (int)view.rows, linear.n, view.values, view.lda, view.space,
                                (int)p->options.block);
     }));
   }
-  const std::vector<double> &d = w.matrix.diagonal;
+  const std::vector<double> &d = linear.matrix.diagonal;
   const auto bad = std::find_if(d.begin(), d.end(), [&](double v) { return !(zeros ? v >= 0 : v > 0); });
   if (c.bad_row >= 0)
     PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number",
@@ -157,9 +158,9 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
                             (int)(bad - d.begin()), *bad,
                             zeros ? "a monotone problem has no negative one" : "sweeps need a positive one"));
   else {
-    const double size = tessera::lcp::size_of_diagonal(w.matrix);
+    const double size = tessera::lcp::size_of_diagonal(linear.matrix);
     // else a bound that is missed by far would be nothing beside F, or all
-    w.scale           = (size > 1e-6 && size < 1e6) || size == 0 ? 1 : size;
+    linear.scale = (size > 1e-6 && size < 1e6) || size == 0 ? 1 : size;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -200,24 +201,24 @@ static SNESVIPGSReason ReasonOf(tessera::lcp::Reason r)
 }
 
 // The linear problem at the present x: F is J (. - x) + F(x). solved: the steps have ended it. Collective.
-static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solved)
+static PetscErrorCode SolveLinear(SNES snes, Linearization &linear, Steps &steps, bool *solved)
 {
   SNES_VIPGS                 *p = (SNES_VIPGS *)snes->data;
-  const tessera::lcp::Matrix &m = w.matrix;
+  const tessera::lcp::Matrix &m = linear.matrix;
   tessera::densegs::Plan      plan;
-  tessera::lcp::Problem       problem = ProblemOf(p, w);
+  tessera::lcp::Problem       problem = ProblemOf(p, linear);
   tessera::lcp::Report        report;
   tessera::lcp::Params        params = ParametersOf(p);
   double                      size = 0;
 
   PetscFunctionBegin;
   // q = F(x) - J x
-  std::vector<double> zero((size_t)w.n);
-  w.q.resize((size_t)w.n);
-  TesseraCallCXX(tessera::lcp::multiply(m, zero.data(), w.x.data(), w.q.data()));
-  for (int i = 0; i < w.n; ++i) w.q[(size_t)i] = w.f0[(size_t)i] - w.q[(size_t)i];
+  std::vector<double> zero((size_t)linear.n);
+  linear.q.resize((size_t)linear.n);
+  TesseraCallCXX(tessera::lcp::multiply(m, zero.data(), linear.x.data(), linear.q.data()));
+  for (int i = 0; i < linear.n; ++i) linear.q[(size_t)i] = linear.f0[(size_t)i] - linear.q[(size_t)i];
   problem.matrix    = &m;
-  problem.q         = w.q.data();
+  problem.q         = linear.q.data();
   plan.exec         = m.exec;
   plan.exec.threads   = tessera::HostThreads();
   const bool sweeping = p->options.block == 1 && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP &&
@@ -226,7 +227,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
     plan.params          = params.sweeps;
     plan.params.strategy = tessera::densegs::Strategy::sequential;
   } else if (sweeping) {
-    const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
+    const PetscErrorCode ierr = InDeviceMemory(linear.n, [&] {
       tessera::densegs::create(plan, m.rows(), params.sweeps);
       tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);
     });
@@ -240,11 +241,11 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   if (m.size > 1 && p->options.block == 1 && p->options.newton)
     PetscCall(PetscInfo(
       snes, "the first process gathers the rows of free unknowns for factorizations: %.6g MB where all %d are free\n",
-      8e-6 * w.n * (double)w.n, w.n));
-  PetscCall(
-    InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
+      8e-6 * linear.n * (double)linear.n, linear.n));
+  PetscCall(InDeviceMemory(
+    linear.n, [&] { report = tessera::lcp::solve(plan, problem, params, linear.x.data(), std::ref(steps)); }));
   PetscCall(steps.ierr);
-  for (double v : w.q) size += v * v;
+  for (double v : linear.q) size += v * v;
   size = std::sqrt(size);
   SNESVIPGSCertificate &c = p->certificate;
   c.natural  = report.certificate.natural;
@@ -258,31 +259,32 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   c.fell_back = c.fell_back || report.fell_back ? PETSC_TRUE : PETSC_FALSE;
   c.reason    = ReasonOf(report.reason);
   *solved     = report.reason == tessera::lcp::Reason::stopped;
-  steps.rounded = tessera::lcp::rounded(problem, w.x.data(), report.w.data());
+  steps.rounded = tessera::lcp::rounded(problem, linear.x.data(), report.w.data());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Bounds, coefficients of friction: what norms need.
-static PetscErrorCode BoundsOf(SNES snes, Linear &w)
+static PetscErrorCode BoundsOf(SNES snes, Linearization &linear)
 {
   PetscFunctionBegin;
   PetscCall(VecGetSize(snes->vec_sol, &((SNES_VIPGS *)snes->data)->size));
-  w.n = (int)((SNES_VIPGS *)snes->data)->size;
-  PetscCall(FrictionOf(snes, w.n, w)); // first: contacts on two processes are moved by their number of unknowns
-  PetscCall(tessera::GatherVector(snes->xl, w.lower));
-  PetscCall(tessera::GatherVector(snes->xu, w.upper));
-  for (size_t k = 0; k < w.upper.size(); ++k)
-    w.upper[k] = std::max(w.lower[k], w.upper[k]); // they may have crossed by rounding
-  for (double &v : w.lower)
+  linear.n = (int)((SNES_VIPGS *)snes->data)->size;
+  // first: contacts on two processes are moved by their number of unknowns
+  PetscCall(FrictionOf(snes, linear.n, linear));
+  PetscCall(tessera::GatherVector(snes->xl, linear.lower));
+  PetscCall(tessera::GatherVector(snes->xu, linear.upper));
+  for (size_t k = 0; k < linear.upper.size(); ++k)
+    linear.upper[k] = std::max(linear.lower[k], linear.upper[k]); // they may have crossed by rounding
+  for (double &v : linear.lower)
     if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
-  for (double &v : w.upper)
+  for (double &v : linear.upper)
     if (v >= PETSC_INFINITY) v = HUGE_VAL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// F is linearised at the present point, which is w.x. *usable: there is a linear problem; else the SNES has a reason.
-// Collective.
-static PetscErrorCode Linearise(SNES snes, Linear &w, bool *usable)
+// F is linearised at the present point, which is linear.x. *usable: there is a linear problem; else the SNES has a
+// reason. Collective.
+static PetscErrorCode Linearise(SNES snes, Linearization &linear, bool *usable)
 {
   SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
   bool        domain;
@@ -295,31 +297,31 @@ static PetscErrorCode Linearise(SNES snes, Linear &w, bool *usable)
     snes->reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatrixOf(snes, snes->jacobian_pre, w));
+  PetscCall(MatrixOf(snes, snes->jacobian_pre, linear));
   if (p->failure[0]) { // as where a KSP of PETSc's own methods fails
     PetscCall(PetscInfo(snes, "%s\n", p->failure));
-    PetscCall(tessera::DenseRestore(&w.view));
+    PetscCall(tessera::DenseRestore(&linear.view));
     PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED,
                "SNES vipgs has not converged: %s", p->failure);
     snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(tessera::GatherVector(snes->vec_sol, w.x));
-  PetscCall(tessera::GatherVector(snes->vec_func, w.f0));
+  PetscCall(tessera::GatherVector(snes->vec_sol, linear.x));
+  PetscCall(tessera::GatherVector(snes->vec_func, linear.f0));
   *usable = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// From X0 to w.x, or as far as F has finite values; *norm: its natural residual there. Without any the SNES has a
+// From X0 to linear.x, or as far as F has finite values; *norm: its natural residual there. Without any the SNES has a
 // reason. Collective.
-static PetscErrorCode MakeStep(SNES snes, const Linear &w, Steps &steps, double *norm)
+static PetscErrorCode MakeStep(SNES snes, const Linearization &linear, Steps &steps, double *norm)
 {
   Vec    X0 = snes->work[0], X = snes->vec_sol, step = snes->vec_sol_update;
   double size = 0, length = 1;
   bool   changed, domain = false;
 
   PetscFunctionBegin;
-  PetscCall(tessera::ScatterVector(w.x, X));
+  PetscCall(tessera::ScatterVector(linear.x, X));
   PetscCall(tessera::CheckStep(snes, tessera::StepCheck::before, X0, step, X, &changed));
   for (int tries = 0;; ++tries) {
     PetscCall(steps.Evaluate(norm, &size, &domain));
@@ -350,7 +352,7 @@ static PetscErrorCode MakeStep(SNES snes, const Linear &w, Steps &steps, double 
 }
 
 // What holds of the present point, of F itself. Collective.
-static PetscErrorCode Certify(SNES snes, const Linear &w)
+static PetscErrorCode Certify(SNES snes, const Linearization &linear)
 {
   SNES_VIPGS           *p = (SNES_VIPGS *)snes->data;
   SNESVIPGSCertificate &c = p->certificate;
@@ -359,7 +361,7 @@ static PetscErrorCode Certify(SNES snes, const Linear &w)
   PetscFunctionBegin;
   PetscCall(tessera::GatherVector(snes->vec_func, f));
   PetscCall(tessera::GatherVector(snes->vec_sol, x));
-  const tessera::lcp::Certificate now = tessera::lcp::certify(ProblemOf(p, w), x.data(), f.data());
+  const tessera::lcp::Certificate now = tessera::lcp::certify(ProblemOf(p, linear), x.data(), f.data());
   c.relative = c.natural > 0 ? c.relative * (now.natural / c.natural) : now.natural;
   c.natural  = now.natural;
   c.gap      = now.gap;
@@ -378,14 +380,14 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
 
   PetscFunctionBegin;
   while (!snes->reason) {
-    Linear           w;
+    Linearization    linear;
     bool             usable = false, solved = false;
     PetscObjectState was, now;
     PetscCall(PetscObjectStateGet((PetscObject)snes->vec_sol, &was));
     PetscTryTypeMethod(snes, update, snes->iter);
     PetscCall(PetscObjectStateGet((PetscObject)snes->vec_sol, &now));
-    PetscCall(BoundsOf(snes, w));
-    steps.linear = &w;
+    PetscCall(BoundsOf(snes, linear));
+    steps.linear = &linear;
     if (now != was) { // the program has moved the point
       double size   = 0;
       bool   domain = false;
@@ -396,23 +398,23 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
         break;
       }
     }
-    PetscCall(Linearise(snes, w, &usable));
+    PetscCall(Linearise(snes, linear, &usable));
     if (!usable) break;
     PetscCall(VecCopy(snes->vec_sol, snes->work[0]));
     steps.target = PetscMax(0.5 * steps.Target(), rounding * norm);
     steps.quiet  = 0;
-    PetscCall(SolveLinear(snes, w, steps, &solved));
+    PetscCall(SolveLinear(snes, linear, steps, &solved));
     const double model = p->certificate.natural;
-    PetscCall(tessera::DenseRestore(&w.view));
+    PetscCall(tessera::DenseRestore(&linear.view));
     if (solved && !steps.whole && steps.current) norm = snes->norm; // the last iteration was there
-    else PetscCall(MakeStep(snes, w, steps, &norm));
+    else PetscCall(MakeStep(snes, linear, steps, &norm));
     if (snes->reason < 0 && !std::isfinite(norm)) break;
-    PetscCall(Certify(snes, w));
+    PetscCall(Certify(snes, linear));
     if (snes->reason) break;
     if (!steps.whole) {
       double size = 0;
-      for (double v : w.q) size += v * v;
-      steps.whole = !steps.WithinRounding(norm, model, std::sqrt(size), w.x.data());
+      for (double v : linear.q) size += v * v;
+      steps.whole = !steps.WithinRounding(norm, model, std::sqrt(size), linear.x.data());
       // The solver of the linear problem knows nothing better, but F may have been rounded where it was linearised.
       if (!steps.whole && !(solved && norm > steps.Target() && norm < 0.5 * before)) break;
       before = norm;
@@ -432,13 +434,13 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
 
 PetscErrorCode tessera::SolveVIPGS(SNES snes)
 {
-  SNES_VIPGS *p    = (SNES_VIPGS *)snes->data;
-  MPI_Comm    comm = PetscObjectComm((PetscObject)snes);
-  Vec         X    = snes->vec_sol;
-  Steps       steps(snes);
-  Linear      w;
-  double      norm = 0, size = 0;
-  bool        domain = false;
+  SNES_VIPGS   *p    = (SNES_VIPGS *)snes->data;
+  MPI_Comm      comm = PetscObjectComm((PetscObject)snes);
+  Vec           X    = snes->vec_sol;
+  Steps         steps(snes);
+  Linearization linear;
+  double        norm = 0, size = 0;
+  bool          domain = false;
 
   PetscFunctionBegin;
   PetscCall(CiteDenseGS());
@@ -456,16 +458,16 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
   p->certificate = NoCertificate();
   p->solved      = false;
   p->failure[0]  = 0;
-  PetscCall(BoundsOf(snes, w));
+  PetscCall(BoundsOf(snes, linear));
   if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes, X));
   PetscCall(VecSet(snes->vec_sol_update, 0));
-  steps.linear = &w;
+  steps.linear = &linear;
   steps.whole  = snes->ops->update || HasStepChecks(snes);
   PetscCall(steps.Evaluate(&norm, &size, &domain));
   if (std::isfinite(size)) {
     p->certificate.natural = norm;
     p->certificate.relative = size > 0 ? norm / size : 0;
-    PetscCall(Certify(snes, w));
+    PetscCall(Certify(snes, linear));
     PetscCall(steps.Iteration(0, norm, 0));
     PetscCall(Iterate(snes, steps, norm));
   } else snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// The linear problem: the matrix by rows, vectors whole on every process.
-struct Linear {
+// F linearised at a point: the matrix by rows, vectors whole on every process.
+struct Linearization {
   int                 n = 0;
   lcp::Matrix         matrix;
   DenseView           view; // its rows in PETSc's own array
@@ -19,16 +19,16 @@ struct Linear {
 };
 
 // The problem without its matrix: what norms and certificates of a point need.
-inline lcp::Problem ProblemOf(const SNES_VIPGS *p, const Linear &w)
+inline lcp::Problem ProblemOf(const SNES_VIPGS *p, const Linearization &linear)
 {
   lcp::Problem problem;
-  problem.n        = w.n;
-  problem.lower    = w.lower.data();
-  problem.upper    = w.upper.data();
+  problem.n        = linear.n;
+  problem.lower    = linear.lower.data();
+  problem.upper    = linear.upper.data();
   problem.block    = (int)p->options.block;
-  problem.mu       = w.mu.data();
+  problem.mu       = linear.mu.data();
   problem.friction = (lcp::Friction)(int)p->options.friction;
-  problem.scale    = w.scale;
+  problem.scale    = linear.scale;
   return problem;
 }
 
@@ -38,17 +38,17 @@ constexpr double rounding = 1e-10; // F differs from its linearisation by less, 
 // problem; where it is not, or where the program has a hook that is called for each Newton step, one linearization.
 // Before convergence is declared the norm is computed from F itself. All processes make the same steps.
 struct Steps {
-  SNES            snes    = nullptr;
-  const Linear   *linear  = nullptr;
-  PetscErrorCode  ierr    = PETSC_SUCCESS;
-  bool            whole   = false;          // an iteration is a linearisation
-  bool            begun   = false;          // F has been compared with its linearisation
-  bool            current = false;          // vec_func is F of the present point
-  bool            rounded = false;          // the linear problem has been solved but for rounding
-  PetscReal       first   = 0;              // norm
-  PetscReal       snorm   = PETSC_INFINITY; // the length of the last step, if there was one
-  double          target  = 0;              // of a linear problem that is solved as a whole
-  PetscInt        quiet   = 0;              // its steps
+  SNES                 snes    = nullptr;
+  const Linearization *linear  = nullptr;
+  PetscErrorCode       ierr    = PETSC_SUCCESS;
+  bool                 whole   = false;          // an iteration is a linearisation
+  bool                 begun   = false;          // F has been compared with its linearisation
+  bool                 current = false;          // vec_func is F of the present point
+  bool                 rounded = false;          // the linear problem has been solved but for rounding
+  PetscReal            first   = 0;              // norm
+  PetscReal            snorm   = PETSC_INFINITY; // the length of the last step, if there was one
+  double               target  = 0;              // of a linear problem that is solved as a whole
+  PetscInt             quiet   = 0;              // its steps
 
   explicit Steps(SNES s) : snes(s) { }
 

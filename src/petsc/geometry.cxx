@@ -364,16 +364,8 @@ PetscErrorCode FindCoordinates(const NodesOf &of, const Coordinates &given, cons
   PetscCall(LocalNodes(of, &first, &n));
   *use = found;
   if (file && *file) PetscCall(FromFile(of, file, found));
-  else if (given.dim) {
-    PetscInt mine[2] = {(PetscInt)given.x.size() != n * given.dim, 0}, any[2];
-    PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
-    if (any[0])
-      SETERRQ(comm, PETSC_ERR_ARG_SIZ,
-              "%s: PCSetCoordinates() gave a process another number of points than it has nodes (the first "
-              "process: %" PetscInt_FMT " points, %" PetscInt_FMT " nodes, block size %" PetscInt_FMT ")", of.who,
-              (PetscInt)given.x.size() / given.dim, n, of.bs);
-    *use = &given;
-  } else {
+  else if (given.dim) *use = &given; // of whose points FindBlockSize() knows that they fit
+  else {
     PetscCall(MatGetDM(of.A, &dms[1]));
     for (DM dm : dms) {
       if (!dm || found->dim) continue;

@@ -47,25 +47,21 @@ struct Sums {
 
 class Agglomeration {
 public:
-  Agglomeration(MPI_Comm comm, const Closed &closed, bool distributed, double most) :
-    comm_(comm), closed_(closed), distributed_(distributed), most_(most)
+  Agglomeration(MPI_Comm comm, const Rules &rules, bool distributed) :
+    comm_(comm), rules_(rules), distributed_(distributed)
   {
   }
   template <class T> void                grow(Level<T> &level);
   const std::vector<std::vector<double>> &labels() const { return labels_; }
 
 private:
-  bool grows(const Cluster &c) const
-  {
-    return encloses_ ? c.nodes <= most_ : !closed_(c.nodes, c.diagonal, c.outside);
-  }
   const Cluster &total(const Cluster &c) const // of all processes, after collect()
   {
     const auto known = known_.find(c.id);
     return known == known_.end() ? c : known->second;
   }
-  template <class F> void keep_labels(const F &counts); // those of clusters that count
-  void                    enclose();
+  void keep_labels(); // those of clusters that count
+  bool enclose();
   bool collected(double id) const { return known_.count(id) > 0; }
   template <class T> void begin(Level<T> &level);
   template <class W> void look_outside(const Couplings<W> &between);
@@ -76,9 +72,8 @@ private:
                                  const std::vector<int> &member, const std::vector<int> &now, size_t all);
   void                    pick_collected();
   MPI_Comm             comm_;
-  Closed               closed_;
-  bool                 distributed_, encloses_ = false; // encloses_: clusters have been closed, and enclose others
-  double               most_;           // nodes of a cluster
+  Rules                rules_;
+  bool                 distributed_;
   std::vector<std::vector<double>> labels_; // of own nodes
   int                  own_ = 0;        // clusters of own nodes come first, then others of ghosts
   std::vector<Cluster> cluster_;
@@ -164,7 +159,7 @@ void Agglomeration::pick_collected()
       const auto other = known_.find(sum.id);
       pick.offer(from, sum.weight, sum.id, other == known_.end() ? sum.name : other->second.name, 0);
     }
-    if (grows(from) && pick.id >= 0) picks_.push_back({from.id, pick.id});
+    if (rules_.grows(from) && pick.id >= 0) picks_.push_back({from.id, pick.id});
   }
 }
 
@@ -174,13 +169,12 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
   look_outside(between);
   picks_.clear();
   if (distributed_) collect(between);
-  if (encloses_) enclose();
   pick_collected();
   double found = (double)picks_.size();
   Sets   sets(cluster_.size());
   for (int k = 0; k < own_; ++k) {
     const Cluster &c = cluster_[(size_t)k];
-    if (!grows(c) || collected(c.id)) continue;
+    if (!rules_.grows(c) || collected(c.id)) continue;
     Pick         pick;
     const double likely = 0.999 * largest_[(size_t)k];
     between.each(k, [&](int q, double w) {
@@ -191,7 +185,8 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
     ++found;
   }
   if (distributed_) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  if (!(found > 0)) return false;
+  const bool encloses = rules_.encloses && enclose();
+  if (!(found > 0)) return encloses;
   // those that meet clusters which all know
   std::vector<double>      picked;
   std::map<double, double> parent;
@@ -303,44 +298,44 @@ template <class T> void Agglomeration::grow(Level<T> &level)
   begin(level);
   const bool any = round(Couplings<T>{first.data(), to.data(), a.data()});
   while (any && round(sums_.couplings())) { }
-  keep_labels([&](const Cluster &c) { return !grows(c) && c.nodes <= most_; });
+  keep_labels();
   for (int k = 0; k < own_; ++k) cluster_[(size_t)k].diagonal = cluster_[(size_t)k].outside;
-  encloses_ = true;
+  rules_.encloses = true;
   while (any && round(sums_.couplings())) { }
 }
 
-template <class F> void Agglomeration::keep_labels(const F &counts)
+void Agglomeration::keep_labels()
 {
   std::vector<double> of((size_t)own_), label;
-  for (size_t k = 0; k < of.size(); ++k) of[k] = counts(total(cluster_[k])) ? cluster_[k].id : -1;
+  for (size_t k = 0; k < of.size(); ++k) of[k] = rules_.counts(total(cluster_[k])) ? cluster_[k].id : -1;
   for (int k : node_) label.push_back(of[(size_t)k]);
   labels_.push_back(std::move(label));
 }
 
 // Are there clusters that enclose others? From then on they count as one.
-void Agglomeration::enclose()
+bool Agglomeration::enclose()
 {
-  double     found    = 0;
-  const auto encloses = [&](const Cluster &c) { return c.encloses(most_); };
-  for (int k = 0; k < own_; ++k) found += encloses(total(cluster_[(size_t)k]));
+  double found = 0;
+  for (int k = 0; k < own_; ++k) found += rules_.counts(total(cluster_[(size_t)k]));
   if (distributed_) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  if (!(found > 0)) return;
-  keep_labels(encloses);
+  if (!(found > 0)) return false;
+  keep_labels();
   for (int k = 0; k < own_; ++k)
-    if (Cluster &c = cluster_[(size_t)k]; encloses(total(c))) c.diagonal = c.outside;
+    if (Cluster &c = cluster_[(size_t)k]; rules_.counts(total(c))) c.diagonal = c.outside;
+  return true;
 }
 
 } // namespace
 
 template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
 {
-  const Closed closed(dim);
+  const Rules rules{Closed(dim), level.nodes / 2};
   if constexpr (device::built)
     if (level.exec.on_device() && !level.distributed) try {
-        return agglomerate_on_device(level, closed);
+        return agglomerate_on_device(level, rules);
       } catch (const DeviceMemoryError &) { // the host has room
       }
-  Agglomeration clusters(comm, closed, level.distributed, level.nodes / 2);
+  Agglomeration clusters(comm, rules, level.distributed);
   clusters.grow(level);
   std::vector<Buffer<double>> labels;
   for (const std::vector<double> &of : clusters.labels()) labels.push_back(copy_to(level.exec.space, of));

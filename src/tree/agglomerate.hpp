@@ -5,7 +5,7 @@
 
 namespace tessera::tree {
 
-struct Closed;
+struct Rules;
 
 // Of own nodes of a level with one unknown a node: a number that all nodes of the cluster have, on any process, or -1
 // of clusters that are not closed or are more than half of the mesh; then of clusters that enclose those of the list
@@ -13,6 +13,6 @@ struct Closed;
 // the thresholds. Collective; lists are as many on all processes.
 template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<T> &level, int dim);
 // The same on the device of one process.
-template <class T> std::vector<Buffer<double>> agglomerate_on_device(Level<T> &level, const Closed &closed);
+template <class T> std::vector<Buffer<double>> agglomerate_on_device(Level<T> &level, const Rules &rules);
 
 } // namespace tessera::tree

@@ -54,15 +54,6 @@ struct LookOutside {
     cluster[k].outside = outside;
   }
 };
-// Which clusters count, and which grow: before some have been closed, and when they enclose others.
-struct Rules {
-  Closed  closed;
-  double  most; // nodes of a cluster
-  bool    encloses;
-  HD bool has_closed(const Cluster &c) const { return closed(c.nodes, c.diagonal, c.outside); }
-  HD bool counts(const Cluster &c) const { return encloses ? c.encloses(most) : has_closed(c) && c.nodes <= most; }
-  HD bool grows(const Cluster &c) const { return encloses ? c.nodes <= most : !has_closed(c); }
-};
 struct CountsCluster {
   const Cluster *cluster;
   Rules          rules;
@@ -172,8 +163,8 @@ struct LabelOf {
 
 template <class T> class DeviceAgglomeration {
 public:
-  DeviceAgglomeration(Level<T> &level, const Closed &closed) :
-    exec_(level.exec), rules_{closed, level.nodes / 2, false}, nodes_(level.n), count_(level.n)
+  DeviceAgglomeration(Level<T> &level, const Rules &rules) :
+    exec_(level.exec), rules_(rules), nodes_(level.n), count_(level.n)
   {
     const size_t n = (size_t)count_, entries = level.j.size();
     cluster_ = make_unset<Cluster>(exec_, n);
@@ -191,7 +182,7 @@ public:
 
 private:
   bool            round(); // false: nothing grows any more
-  void            enclose();
+  bool            enclose();
   void            keep_labels();
   void            contract(const Buffer<int> &number, Buffer<Key> &key, int count);
   void            add_up(const Buffer<int> &number, int count);
@@ -221,13 +212,15 @@ template <class T> void DeviceAgglomeration<T>::grow()
   while (round()) { }
 }
 
-template <class T> void DeviceAgglomeration<T>::enclose()
+// Are there clusters that enclose others? From then on they count as one.
+template <class T> bool DeviceAgglomeration<T>::enclose()
 {
   Buffer<double> found = make_unset<double>(exec_, 1);
   sum_each(exec_, count_, CountsCluster{cluster_.data(), rules_}, found.data());
-  if (!(fetch(found, 0) > 0)) return;
+  if (!(fetch(found, 0) > 0)) return false;
   keep_labels();
   for_each(exec_, count_, BecomeOne{rules_, false, cluster_.data()});
+  return true;
 }
 
 template <class T> bool DeviceAgglomeration<T>::round()
@@ -237,13 +230,13 @@ template <class T> bool DeviceAgglomeration<T>::round()
   Buffer<unsigned char> root   = make_unset<unsigned char>(exec_, (size_t)count_);
   for_each(exec_, count_, Enumerate{parent.data()});
   for_each(exec_, count_, LookOutside{first_.data(), to_.data(), weight_.data(), cluster_.data()});
-  if (rules_.encloses) enclose();
   for_each(exec_, count_, JoinPick{first_.data(), to_.data(), weight_.data(), rules_, cluster_.data(), parent.data()});
+  const bool found = rules_.encloses && enclose();
   for_each(exec_, count_, IsRoot{parent.data(), root.data()});
   Buffer<int> before;
   count_flags(exec_, count_, root, before);
   const int count = fetch(before, (size_t)count_);
-  if (count == count_ || count < 1) return false;
+  if (count == count_ || count < 1) return found;
   for_each(exec_, count_, NumberOfRoot{parent.data(), before.data(), number.data(), key.data()});
   contract(number, key, count);
   return true;
@@ -292,17 +285,17 @@ template <class T> void DeviceAgglomeration<T>::add_up(const Buffer<int> &number
 
 } // namespace
 
-template <class T> std::vector<Buffer<double>> agglomerate_on_device(Level<T> &level, const Closed &closed)
+template <class T> std::vector<Buffer<double>> agglomerate_on_device(Level<T> &level, const Rules &rules)
 {
   if constexpr (!device::built) return {};
   else {
-    DeviceAgglomeration<T> clusters(level, closed);
+    DeviceAgglomeration<T> clusters(level, rules);
     clusters.grow();
     return clusters.take_labels();
   }
 }
 
-template std::vector<Buffer<double>> agglomerate_on_device(Level<double> &, const Closed &);
-template std::vector<Buffer<double>> agglomerate_on_device(Level<float> &, const Closed &);
+template std::vector<Buffer<double>> agglomerate_on_device(Level<double> &, const Rules &);
+template std::vector<Buffer<double>> agglomerate_on_device(Level<float> &, const Rules &);
 
 } // namespace tessera::tree

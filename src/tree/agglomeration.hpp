@@ -31,7 +31,7 @@ struct Cluster {
   double  id = 0;   // the mesh-wide number of one of its nodes
   double  name = 0; // by which all processes tell which is the first of two
   double  nodes = 1, diagonal = 0, outside = 0;
-  HD bool encloses(double most) const { return nodes <= most && outside < enclosed * diagonal; }
+  HD bool encloses() const { return outside < enclosed * diagonal; }
   HD void join(const Cluster &o)
   {
     name = o.name < name ? o.name : name;
@@ -39,6 +39,17 @@ struct Cluster {
     diagonal += o.diagonal;
     outside += o.outside;
   }
+};
+
+// Which clusters of at most `most` nodes count, and which grow: before some have been closed, and when they enclose
+// others. One that encloses others rests for a round, until it is one, lest it join part of a neighbour.
+struct Rules {
+  Closed  closed;
+  double  most;
+  bool    encloses = false;
+  HD bool has_closed(const Cluster &c) const { return closed(c.nodes, c.diagonal, c.outside); }
+  HD bool counts(const Cluster &c) const { return (encloses ? c.encloses() : has_closed(c)) && c.nodes <= most; }
+  HD bool grows(const Cluster &c) const { return encloses ? !c.encloses() && c.nodes <= most : !has_closed(c); }
 };
 
 // Sums that differ by rounding only, as other processes add them up in another order, count as equal.
