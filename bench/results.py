@@ -17,7 +17,7 @@ COMMANDS = {
     'real': ('bench/real --rounds 2', 'bench/real --rounds 1 --quick'),
     'auxamg': ('bench/auxamg_run --repeat 2 --nodes 60000', 'bench/auxamg_run --repeat 1 --nodes 1500'),
     'zoo': (
-        'bench/zoo --nodes 10000 --seed 11 --repeat 7 --limit 60 --processor',
+        'bench/zoo --nodes 10000 --seed 11 --repeat 5 --limit 30 --processor',
         'bench/zoo --nodes 500 --seed 11 --kinds delaunay2,bar3',
     ),
     'hard': ('bench/run hard --sizes 511 --rounds 1', 'bench/run hard --sizes 63 --rounds 1 --repeat 1'),
