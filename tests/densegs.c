@@ -372,8 +372,8 @@ static PetscErrorCode TestKept(void)
 static PetscErrorCode TestWrong(void)
 {
   PetscFunctionBegin;
-  for (int c = 0; c < 9; ++c) {
-    const char *const names[] = {"a sparse matrix", "a matrix that is not square", "a zero on the diagonal", "a NaN", "a relaxation factor of 2", "a NaN far from the diagonal", "too many sweeps", "a vector of another size", "1e-100 in single precision"};
+  for (int c = 0; c < 10; ++c) {
+    const char *const names[] = {"a sparse matrix", "a matrix that is not square", "a zero on the diagonal", "a NaN", "a relaxation factor of 2", "a NaN far from the diagonal", "too many sweeps", "a vector of another size", "1e-100 in single precision", "a zero on the diagonal, Richardson's method"};
     const PetscInt     n = 20;
     char               text[400] = "";
     Mat                A;
@@ -397,7 +397,7 @@ static PetscErrorCode TestWrong(void)
       PetscInt first, last;
       PetscCall(Matrix(n, PETSC_TRUE, &A));
       PetscCall(MatGetOwnershipRange(A, &first, &last));
-      if (c == 2 && 17 >= first && 17 < last) PetscCall(MatSetValue(A, 17, 17, 0, INSERT_VALUES));
+      if ((c == 2 || c == 9) && 17 >= first && 17 < last) PetscCall(MatSetValue(A, 17, 17, 0, INSERT_VALUES));
       if (c == 3 && 17 >= first && 17 < last) PetscCall(MatSetValue(A, 17, 17, NAN, INSERT_VALUES));
       if (c == 5 && 1 >= first && 1 < last) PetscCall(MatSetValue(A, 1, 18, NAN, INSERT_VALUES));
       PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -417,6 +417,7 @@ static PetscErrorCode TestWrong(void)
     else if (c == 8) ierr = PCDenseGSSetPrecision(pc, TESSERA_PRECISION_SINGLE) || KSPSolve(ksp, b, x);
     else if (c == 6) ierr = PCDenseGSSetSweeps(pc, 1000001);
     else if (c == 7) ierr = KSPSetType(ksp, KSPRICHARDSON) || KSPSetNormType(ksp, KSP_NORM_NONE) || KSPSolve(ksp, longer, x);
+    else if (c == 9) ierr = KSPSetType(ksp, KSPRICHARDSON) || KSPSolve(ksp, b, x);
     else if (c == 1) ierr = PCSetUp(pc);
     else ierr = KSPSolve(ksp, b, x);
     PetscCall(PetscPopErrorHandler());

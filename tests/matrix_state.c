@@ -446,6 +446,48 @@ static PetscErrorCode Nonlinear(PetscBool tao, const char *type, MatType mattype
   PetscFunctionReturn(0);
 }
 
+static PetscErrorCode Image(SNES snes, Vec x, Vec f, void *A)
+{
+  (void)snes;
+  return MatMult((Mat)A, x, f);
+}
+static PetscErrorCode Constant(SNES snes, Vec x, Mat J, Mat P, void *ctx)
+{
+  (void)snes, (void)x, (void)J, (void)P, (void)ctx;
+  return 0;
+}
+
+/* Fewer equations than unknowns. */
+static PetscErrorCode Rectangular(SNESType type, const char *text)
+{
+  Mat      A;
+  Vec      x, f;
+  SNES     snes;
+  PetscInt first, last;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, 40, 45, 1, NULL, 1, NULL, &A));
+  PetscCall(MatGetOwnershipRange(A, &first, &last));
+  for (PetscInt i = first; i < last; ++i) PetscCall(MatSetValue(A, i, i, 2, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(A, &x, &f));
+  PetscCall(VecSet(x, 1));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetType(snes, type));
+  PetscCall(SNESSetFunction(snes, f, Image, A));
+  PetscCall(SNESSetJacobian(snes, A, A, Constant, NULL));
+  PetscCall(PetscPushErrorHandler(Keep, NULL));
+  const PetscErrorCode ierr = SNESSolve(snes, NULL, x);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(Expect("fewer equations than unknowns", ierr, PETSC_ERR_ARG_SIZ, text));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&f));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscFunctionBeginUser;
@@ -461,6 +503,8 @@ int main(int argc, char **argv)
   PetscCall(Nonlinear(PETSC_FALSE, SNESVIPGS, MATDENSE));
   PetscCall(Nonlinear(PETSC_TRUE, TAOVIPMG, MATAIJ));
   PetscCall(Nonlinear(PETSC_TRUE, TAOVIPGS, MATDENSE));
+  PetscCall(Rectangular(SNESVIPMG, "SNES vipmg needs as many equations as unknowns, on each process: here are 45 unknowns, a function of 40 entries"));
+  PetscCall(Rectangular(SNESVIPGS, "SNES vipgs needs as many equations as unknowns, on each process: here are 45 unknowns, a function of 40 entries"));
   PetscCall(PetscFinalize());
   return 0;
 }

@@ -291,8 +291,9 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
              " and the solution %" PetscInt_FMT,
              rows, ours, theirs);
   PetscCall(Sweep(pc, b, y, its * p->options.sweeps, zero, (tessera::densegs::Order)(int)p->options.order));
-  *outits = its;
-  *reason = PCRICHARDSON_CONVERGED_ITS;
+  *outits = p->failed ? 0 : its;
+  // KSPRICHARDSON takes it over, and looks at nothing else
+  *reason = p->failed ? (PCRichardsonConvergedReason)KSP_DIVERGED_PC_FAILED : PCRICHARDSON_CONVERGED_ITS;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

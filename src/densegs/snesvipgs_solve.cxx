@@ -124,8 +124,7 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linearization &linear)
     p->options.block == 1 && p->options.newton && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP;
 
   PetscFunctionBegin;
-  bool sparse = false;
-  bool factored = false;
+  bool sparse = false, factored = false;
   PetscCall(tessera::IsFactored(A, &factored));
   PetscCall(tessera::IsSparse(A, &sparse));
   if (sparse || factored) {
@@ -452,7 +451,7 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
              SNESVIPGSAccelerations[p->options.acceleration], TesseraGSOrders[p->options.order]);
   PetscCall(SetUpBounds(snes, X));
   PetscCall(CheckBounds(snes));
-  PetscCall(FitWork(snes));
+  PetscCall(FitWork(snes, "SNES vipgs"));
   snes->reason   = SNES_CONVERGED_ITERATING;
   snes->iter     = 0;
   p->certificate = NoCertificate();

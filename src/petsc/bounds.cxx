@@ -70,6 +70,30 @@ PetscErrorCode ProjectToBounds(SNES snes, Vec X)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode CheckEquations(SNES snes, const char *who)
+{
+  const MPI_Comm comm = PetscObjectComm((PetscObject)snes);
+  PetscInt       n, f, rows, columns, N, F, M, K;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
+  PetscCall(VecGetLocalSize(snes->vec_func, &f));
+  PetscCall(MatGetLocalSize(snes->jacobian_pre, &rows, &columns));
+  PetscCall(VecGetSize(snes->vec_sol, &N));
+  PetscCall(VecGetSize(snes->vec_func, &F));
+  PetscCall(MatGetSize(snes->jacobian_pre, &M, &K));
+  // a matrix whose sizes come with its entries has none yet
+  const PetscInt wrong = f != n || (rows >= 0 && rows != n) || (columns >= 0 && columns != n);
+  PetscInt       any;
+  PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
+  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
+             "%s needs as many equations as unknowns, on each process: here are %" PetscInt_FMT
+             " unknowns, a function of %" PetscInt_FMT " entries and a Jacobian of %" PetscInt_FMT
+             " rows and %" PetscInt_FMT " columns%s",
+             who, N, F, M, K, F == N && M == N && K == N ? ", in different parts on the processes" : "");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu)
 {
   PetscFunctionBegin;
@@ -90,11 +114,12 @@ PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode FitWork(SNES snes)
+PetscErrorCode FitWork(SNES snes, const char *who)
 {
   PetscInt n, m, other, any;
 
   PetscFunctionBegin;
+  PetscCall(CheckEquations(snes, who));
   PetscCall(VecGetLocalSize(snes->vec_sol, &n));
   PetscCall(VecGetLocalSize(snes->work[0], &m));
   other = n != m;

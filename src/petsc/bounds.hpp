@@ -11,8 +11,8 @@ namespace tessera {
 PetscErrorCode SetUpBounds(SNES snes, Vec X);
 void           ForgetBounds(SNES snes);
 // The one work vector and the solution's update fit the solution, which may be of another size than that of the
-// setup. Collective.
-PetscErrorCode FitWork(SNES snes);
+// setup. An error where a process has not as many equations, or rows of the Jacobian, as unknowns. Collective.
+PetscErrorCode FitWork(SNES snes, const char *who);
 // An error where a vector of bounds is distributed otherwise than X. Collective.
 PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu);
 

@@ -200,7 +200,7 @@ PetscErrorCode Solve(SNES snes)
 
   PetscFunctionBegin;
   PetscCall(CiteVIPMG());
-  PetscCall(FitWork(snes));
+  PetscCall(FitWork(snes, "SNES vipmg"));
   snes->reason                   = SNES_CONVERGED_ITERATING;
   snes->iter                     = 0;
   snes->norm                     = 0;
