@@ -89,6 +89,35 @@ template <class T, class V> struct SubtractConstrained {
   }
 };
 
+// The same in the units of T, in the numbering of the matrix.
+template <class V> struct TakeInOrder {
+  const int           *perm;
+  const unsigned char *constrained;
+  int                  bs;
+  const V             *r;
+  V                   *b;
+  HD void              operator()(int p) const
+  {
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    b[p] = constrained && constrained[q] ? V(0) : r[q];
+  }
+};
+template <class T, class V> struct PutInOrder {
+  const int *perm;
+  int        bs;
+  T          scale;
+  const V   *x;
+  V         *z;
+  HD void    operator()(int p) const { z[(ptrdiff_t)perm[p / bs] * bs + p % bs] = scale * x[p]; }
+};
+template <class T, class V> struct PutConstrained {
+  const int    *list;
+  const double *inverse;
+  const V      *r;
+  V            *z;
+  HD void       operator()(int p) const { z[list[p]] = (T)inverse[p] * r[list[p]]; }
+};
+
 } // namespace
 
 template <class T> template <class V> void Hierarchy<T>::subtract_constrained(const V *x, V *b)
@@ -142,6 +171,7 @@ template <class T> template <class V> void Hierarchy<T>::make_several()
     }
     const size_t need = coarsest_.b.size() * width_of<V>;
     if (coarsest_.several.size() < need) coarsest_.several = make<T>(need);
+    levels_[0].blocks.part_functions.template make_several<V>();
   }
 }
 
@@ -194,6 +224,18 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
              StoreConstrained<V>{constrained_.list.data(), constrained_.inverse.data(), from, to});
 }
 
+template <class T> template <class V> void Hierarchy<T>::precondition(const V *r, V *z)
+{
+  const Vectors<V>           of = levels_[0].template vectors<V>();
+  const int                  bs = params_.bs, n = levels_[0].n * bs;
+  const unsigned char *const constrained = constrained_.any ? constrained_.kind.data() : nullptr;
+  for_each(exec_, n, TakeInOrder<V>{perm_.data(), constrained, bs, r, of.b});
+  cycle<V>(false, 0, false);
+  for_each(exec_, n, PutInOrder<T, V>{perm_.data(), bs, (T)scale_, of.x, z});
+  for_each(exec_, (int)constrained_.list.size(),
+           PutConstrained<T, V>{constrained_.list.data(), constrained_.inverse.data(), r, z});
+}
+
 template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdiff_t stride_r, double *z,
                                             ptrdiff_t stride_z, bool transposed)
 {
@@ -222,6 +264,11 @@ template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdif
   groups(T(), true);
 }
 
+#define INSTANTIATE(T, ...) \
+  template void Hierarchy<T>::make_several<__VA_ARGS__>(); \
+  template void Hierarchy<T>::precondition<__VA_ARGS__>(const __VA_ARGS__ *, __VA_ARGS__ *);
+TESSERA_ALL_WIDTHS(INSTANTIATE, double)
+TESSERA_ALL_WIDTHS(INSTANTIATE, float)
 template void Hierarchy<double>::subtract_constrained(const double *, double *);
 template void Hierarchy<double>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);
 template void Hierarchy<float>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);

@@ -147,7 +147,7 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
 
 // On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids
 // cost launches only.
-template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int top)
+template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int top, bool recorded)
 {
   // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
   constexpr double max_recorded = 2000;
@@ -161,7 +161,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
     Grids<V> grids{*this, begun, top};
     multigrid::cycle(grids, cycle_kind(), top);
   };
-  if ((!levels_[0].distributed || direct<V>()) && all <= max_recorded)
+  if (recorded && (!levels_[0].distributed || direct<V>()) && all <= max_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
       exec_.space, 4 * (numeric_.setups() * levels_.size() + (size_t)top) + (size_t)std::min(twice_, 3),
       params_.cycle == Cycle::k ? sums : 0, launch);
@@ -254,7 +254,7 @@ template <class T> double Hierarchy<T>::work() const
   return sum;
 }
 
-#define INSTANTIATE(T, ...) template void Hierarchy<T>::cycle<__VA_ARGS__>(bool, int);
+#define INSTANTIATE(T, ...) template void Hierarchy<T>::cycle<__VA_ARGS__>(bool, int, bool);
 #define INSTANTIATE_ALL(T) \
   template void   Hierarchy<T>::solve(int); \
   template void   Hierarchy<T>::restrict_residual(int); \

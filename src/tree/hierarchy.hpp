@@ -363,6 +363,10 @@ public:
   // Jacobi's smoother read the operators once for 8, 4 or 2 of them, for 4 where a node has several unknowns; the
   // transposed ones take one after the other.
   void apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed = false);
+  // z = B r, of one process, as part of what another hierarchy does and may record: it makes no memory, which
+  // make_several() does before.
+  template <class V> void precondition(const V *r, V *z);
+  template <class V> void make_several();
   // with two grids the K-cycle is the V-cycle
   bool   linear() const { return params_.cycle != Cycle::k || levels_.size() < 3; }
   size_t bytes() const;
@@ -446,7 +450,6 @@ private:
   void    make_transpose();
   void    transpose_one_sided();
   void                           store_constrained_transposed(const double *r, double scale, double *z);
-  template <class V> void    make_several();
   template <class V>
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
@@ -454,7 +457,7 @@ private:
   std::array<double, 2>      spectrum(int l, int steps);
   void                       choose_cycle();
   void                       choose_visits();
-  template <class V> void    cycle(bool begun, int top = 0);
+  template <class V> void    cycle(bool begun, int top = 0, bool recorded = true);
   Frame                 frame_;
   std::vector<Level<T>> levels_;
   multigrid::ExactSolver<T> coarsest_;

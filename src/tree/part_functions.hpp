@@ -5,13 +5,14 @@
 //
 //   Z_k (Z_k' A Z_k)^-1 Z_k'
 //
-// beside B^-1. That is work in proportion to the nodes of such parts, whatever their size; what varies from part to
-// part slowly is left to the iteration.
+// beside B^-1, the constants of all parts together (part_network.hpp). That is work in proportion to the nodes of such
+// parts, whatever their size.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/comm.hpp"
 #include "exec/exec.hpp"
 #include "exec/staging.hpp"
+#include "tree/part_network.hpp"
 #include <vector>
 
 namespace tessera::tree {
@@ -45,26 +46,28 @@ template <class T> struct PartFunctions {
   // Has the constant of a part on any process so little energy that rounding to single precision counts beside it?
   // After take_values(). Collective.
   bool                    faint(const Level<T> &level) const;
-  bool                    meets_others() const // parts of several processes
+  bool                    meets_others() const // sums over several processes
   {
-    return shared_ > 0 || (!wider_.empty() && wider_[0].meets_others());
+    return shared_ > 0 || network_.meets_others() || (!wider_.empty() && wider_[0].meets_others());
   }
+  template <class V> void make_several() { network_.template make_several<V>(); }
   size_t bytes() const
   {
     return begin_.bytes() + piece_.bytes() + member_.bytes() + of_.bytes() + place_.bytes() + inverse_.bytes() +
-           sums_.bytes() + of_pieces_.bytes() + energy_.bytes() + (wider_.empty() ? 0 : wider_[0].bytes());
+           sums_.bytes() + of_pieces_.bytes() + energy_.bytes() + network_.bytes() + (wider_.empty() ? 0 : wider_[0].bytes());
   }
 
 private:
   bool may_have_parts(Level<T> &level) const;
   std::vector<Buffer<double>> labels(Level<T> &level) const;
   // the parts of label[from], and wider ones of those behind it
-  void take_labels(Level<T> &level, const std::vector<Buffer<double>> &label, size_t from);
+  void take_labels(Level<T> &level, const Params &params, const std::vector<Buffer<double>> &label, size_t from);
   void number(Level<T> &level, const Buffer<double> &label);
   void divide(const Exec &exec, const PartBegins &begins);
   template <class Sum> void sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum);
   template <int D> void     energies(const Level<T> &level); // of the constants and of D linear functions
-  template <int D> void     find_places(Level<T> &level);
+  template <int D> std::vector<double> find_places(Level<T> &level); // the mean ones of the parts, if known
+  void                      find_network(const Level<T> &level, const Params &params, const std::vector<double> &place);
   Comm           comm_;
   int            dim_ = 0;                // linear functions of a part
   int            parts_ = 0, shared_ = 0; // here; those of several processes, which come first and which all count
@@ -76,6 +79,7 @@ private:
   Buffer<double> of_pieces_, sums_;       // Z' r of pieces and of parts
   Buffer<double> energy_;
   Staging        message_;
+  PartNetwork<T> network_;                // of their constants
   std::vector<PartFunctions> wider_;      // at most one: of parts that enclose others
 };
 

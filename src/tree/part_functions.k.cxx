@@ -100,9 +100,9 @@ template <class T, int D> struct EnergyOfPiece {
     ++further[number_of_nodes];
   }
 };
-// r with the functions; of one vector in double precision, as a part's sum is little beside its terms.
+// r with the functions
 template <class T, class V, int D> struct SumPiece {
-  using Sum = std::conditional_t<width_of<V> == 1, double, V>;
+  using Sum = SumOf<V>;
   const int   *begin, *member;
   const V     *r;
   AtNode<T, D> at_node;
@@ -151,7 +151,7 @@ template <class T, class Sum, int D> struct SolvePart {
   }
 };
 template <class T, class V, int D> struct AddPart {
-  using Sum = typename SumPiece<T, V, D>::Sum;
+  using Sum = SumOf<V>;
   const int   *member, *of;
   const Sum   *factors;
   AtNode<T, D> at_node;
@@ -210,26 +210,32 @@ template <class T, int D> struct PlaceInPart {
   }
 };
 
-// The constant of a part that has no more energy than rounding may be in the null space, where what rounding leaves of
-// a residual would become large. In double precision, where CG goes on to small residuals, it is left to the last grid.
+// The energy of a part's constant; e: the numbers of the part; 0: none. The constant of a part that has no more energy
+// than rounding may be in the null space, where what rounding leaves of a residual would become large. In double
+// precision, where CG goes on to small residuals, it is left to the last grid.
+template <class T, int D> HD double energy_of_constant(const double *e)
+{
+  constexpr bool   single   = sizeof(T) == sizeof(float);
+  constexpr double rounding = single ? 1e-7 : 1e-13;
+  const double     least    = rounding * e[energies_of_part<D> + sum_of_diagonal];
+  return single ? (e[0] > -least ? e[0] + least : 0) : e[0] > least ? e[0] : 0;
+}
 template <class T, int D> struct InvertEnergy {
   const double *energy;
+  bool          together; // the constants of all parts are, elsewhere
   T            *inverse;
   HD void       operator()(int part) const
   {
-    constexpr bool   single   = sizeof(T) == sizeof(float);
-    constexpr double rounding = single ? 1e-7 : 1e-13;
-    constexpr int    n        = D + 1;
-    const double *const e     = energy + (ptrdiff_t)numbers_of_part<D> * part;
-    const double        least = rounding * e[energies_of_part<D> + sum_of_diagonal];
+    constexpr int       n = D + 1;
+    const double *const e = energy + (ptrdiff_t)numbers_of_part<D> * part;
     double              m[n * n];
     for (int f = 0; f < n; ++f)
       for (int g = 0; g <= f; ++g) m[f * n + g] = m[g * n + f] = e[f * (f + 1) / 2 + g];
-    const bool constant = m[0] > (single ? -least : least);
-    if (single) m[0] += least;
-    if (!constant)
+    const double constant = m[0] = energy_of_constant<T, D>(e);
+    if (!(constant > 0))
       for (int f = 0; f < n; ++f) m[f] = m[f * n] = 0;
     invert_block<n>(m, n, nearly_dependent);
+    if (together && constant > 0) m[0] -= 1 / constant;
     for (int k = 0; k < n * n; ++k) inverse[(ptrdiff_t)n * n * part + k] = (T)m[k];
   }
 };
@@ -272,7 +278,7 @@ template <class T> template <int D> void PartFunctions<T>::energies(const Level<
 
 // Where the nodes of parts are: along each axis how far from the mean place of the part's nodes, in standard
 // deviations. Without keys, on crowded meshes, constants are all there is.
-template <class T> template <int D> void PartFunctions<T>::find_places(Level<T> &level)
+template <class T> template <int D> std::vector<double> PartFunctions<T>::find_places(Level<T> &level)
 {
   constexpr int  N = moments_of_part<D>;
   const Exec    &exec = level.exec;
@@ -288,7 +294,25 @@ template <class T> template <int D> void PartFunctions<T>::find_places(Level<T> 
   sum_pieces(exec, of_piece.data(), N, moments.data()); // a process without nodes takes part
   for_each(exec, key ? (int)member_.size() : 0,
            PlaceInPart<T, D>{member_.data(), of_.data(), key, moments.data(), place_.data()});
-  if (level.distributed) level.exchange.forward(place_.data(), D);
+  double known = key || !level.n;
+  if (level.distributed) {
+    level.exchange.forward(place_.data(), D);
+    MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
+  }
+  if (!(known > 0)) return {};
+  const std::vector<double> m = listed(moments);
+  std::vector<double>       mean;
+  for (size_t k = 0; k < m.size(); k += N)
+    for (size_t q = 1; q <= D; ++q) mean.push_back(m[k + q] / m[k]);
+  return mean;
+}
+
+template <class T>
+void PartFunctions<T>::find_network(const Level<T> &level, const Params &params, const std::vector<double> &place)
+{
+  double known = place.size() == (size_t)dim_ * (size_t)parts_ && total_ > 1;
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
+  if (known > 0) network_.find(comm_, level, params, of_, parts_, shared_, place);
 }
 
 // Have many nodes weak couplings with several others, beside those of right angles, which are zero? Of a mesh without
@@ -337,27 +361,30 @@ template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level
   if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
   if (!(known > 0) && !may_have_parts(level)) return;
   std::vector<Buffer<double>> label = known > 0 ? std::move(*keep) : labels(level);
-  take_labels(level, label, 0);
+  take_labels(level, params, label, 0);
   if (keep) *keep = std::move(label);
 }
 
 template <class T>
-void PartFunctions<T>::take_labels(Level<T> &level, const std::vector<Buffer<double>> &label, size_t from)
+void PartFunctions<T>::take_labels(Level<T> &level, const Params &params, const std::vector<Buffer<double>> &label,
+                                   size_t from)
 {
+  std::vector<double> place;
   number(level, label[from]);
-  with_axes(dim_, [&](auto axes) { this->template find_places<axes.value>(level); });
+  with_axes(dim_, [&](auto axes) { place = this->template find_places<axes.value>(level); });
   total_ = parts_ - shared_;
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &total_, 1, MPI_DOUBLE, MPI_SUM, comm_);
   total_ += shared_;
   const size_t functions = (size_t)(dim_ + 1);
   inverse_   = make_unset<T>(level.exec, (size_t)parts_ * functions * functions);
   sums_      = make_unset<double>(level.exec, (size_t)parts_ * functions * max_vectors);
+  if (!from) find_network(level, params, place);
   wider_.clear();
   if (from + 1 == label.size()) return;
   wider_.emplace_back();
   wider_[0].dim_  = dim_;
   wider_[0].comm_ = comm_;
-  wider_[0].take_labels(level, label, from + 1);
+  wider_[0].take_labels(level, params, label, from + 1);
 }
 
 template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
@@ -366,7 +393,11 @@ template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
   with_axes(dim_, [&](auto axes) {
     constexpr int D = axes.value;
     energies<D>(level);
-    for_each(level.exec, parts_, InvertEnergy<T, D>{energy_.data(), inverse_.data()});
+    const std::vector<double> e = listed(energy_);
+    std::vector<double>       constant;
+    for (size_t k = 0; k < e.size(); k += numbers_of_part<D>) constant.push_back(energy_of_constant<T, D>(&e[k]));
+    network_.take_values(level, constant);
+    for_each(level.exec, parts_, InvertEnergy<T, D>{energy_.data(), network_.any(), inverse_.data()});
   });
   if (!wider_.empty()) wider_[0].take_values(level);
 }
@@ -394,13 +425,15 @@ template <class V> void PartFunctions<T>::add(const Level<T> &level, const V *r,
   const int   log_threads = shared_on(exec, threads_of_part), pieces = (int)piece_.size() - 1;
   with_axes(dim_, [&](auto axes) {
     constexpr int D = axes.value;
-    using Sum = typename SumPiece<T, V, D>::Sum;
+    using Sum = SumOf<V>;
     const AtNode<T, D> at{place_.data()};
     Sum *const         of_piece = (Sum *)of_pieces_.data(), *const sum = (Sum *)sums_.data();
     for_each(exec, pieces << log_threads,
              SumPiece<T, V, D>{piece_.data(), member_.data(), r, at, of_piece, log_threads});
     sum_pieces(exec, of_piece, D + 1, sum);
+    if (network_.any()) network_.template solve<V>(exec, sum, D + 1);
     for_each(exec, parts_, SolvePart<T, Sum, D>{inverse_.data(), sum});
+    if (network_.any()) network_.template add<V>(exec, sum, D + 1);
     for_each(exec, (int)member_.size(), AddPart<T, V, D>{member_.data(), of_.data(), sum, at, z, x, c, w});
   });
   if (!wider_.empty()) wider_[0].add(level, r, c, z, x, w);
