@@ -43,8 +43,8 @@ static PetscErrorCode Apply(DM da, Mat A, Vec b, const Outer *o, const char *con
 
   PetscFunctionBeginUser;
   PetscCall(SetOptions(o->options, o->prefix, inside));
-  PetscCall(PCCreate(PetscObjectComm((PetscObject)da), &pc));
-  PetscCall(PCSetDM(pc, da));
+  PetscCall(PCCreate(PetscObjectComm((PetscObject)A), &pc));
+  if (da) PetscCall(PCSetDM(pc, da));
   PetscCall(PCSetOperators(pc, A, A));
   PetscCall(PCSetFromOptions(pc));
   PetscCall(PCSetUp(pc));
@@ -83,6 +83,50 @@ static PetscErrorCode TestBlocks(const Model *m, const char name[], size_t first
   PetscCall(VecDestroy(&y));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(0);
+}
+
+/* All rows are on the first process: the blocks of the others have none. */
+static PetscErrorCode TestEmptyBlocks(void)
+{
+  const PetscInt nx = 14, ny = 11, N = nx * ny;
+  PetscInt       first, end;
+  PetscMPIInt    rank;
+  PetscReal      size, residual;
+  Mat            A;
+  Vec            b, x, r;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsClear(NULL));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, rank ? 0 : N, rank ? 0 : N, N, N, 5, NULL, 0, NULL, &A));
+  PetscCall(MatGetOwnershipRange(A, &first, &end));
+  for (PetscInt p = first; p < end; ++p) {
+    const PetscInt q[5] = {p - nx, p - 1, p, p + 1, p + nx};
+    const PetscScalar v[5] = {-1, -1, 4, -1, -1};
+    for (int k = 0; k < 5; ++k)
+      if (q[k] >= 0 && q[k] < N && !(k == 1 && p % nx == 0) && !(k == 3 && p % nx == nx - 1)) PetscCall(MatSetValues(A, 1, &p, 1, &q[k], &v[k], INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(VecDuplicate(b, &r));
+  PetscCall(VecSet(b, 1));
+  PetscCall(VecNorm(b, NORM_2, &size));
+  for (size_t o = 0; o < 3; o += 2) /* bjacobi, asm */
+    for (size_t k = 0; k < sizeof(inner) / sizeof(inner[0]); ++k) {
+      char what[128];
+      PetscCall(Apply(NULL, A, b, &outer[o], inner[k], x));
+      PetscCall(MatMult(A, x, r));
+      PetscCall(VecAXPY(r, -1, b));
+      PetscCall(VecNorm(r, NORM_2, &residual));
+      PetscCall(PetscSNPrintf(what, sizeof(what), "blocks without rows, %s, %s", outer[o].name, inner_name[k]));
+      PetscCall(Check(what, residual / size, 1e-7));
+    }
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&r));
+  PetscCall(MatDestroy(&A));
   PetscFunctionReturn(0);
 }
 
@@ -178,6 +222,7 @@ int main(int argc, char **argv)
   PetscCall(TesseraInitializePackage());
   PetscCall(TestBlocks(&five, "5 points", 0, 3));
   PetscCall(TestBlocks(&nine, "9 points", 0, 1)); /* KSP rrb is for 5 points */
+  PetscCall(TestEmptyBlocks());
   PetscCall(TestReduced(&five, "5 points"));
   PetscCall(PetscFinalize());
   return 0;

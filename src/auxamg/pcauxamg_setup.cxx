@@ -294,10 +294,16 @@ static PetscErrorCode SetUp(PC pc)
 PetscErrorCode tessera::SetUpAuxAMG(PC pc)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+  bool       nothing;
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteAuxAMG());
   PetscCall(a->null.Reset());
+  PetscCall(tessera::NothingToSolve(pc, &nothing));
+  if (nothing) {
+    a->current = a->ready = a->failed = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(tessera::RunCollectively<SetUp>(pc, a->exec.space, [&] {
     (void)a->rows.Restore();
     a->in_double.reset();

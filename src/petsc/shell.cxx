@@ -110,9 +110,25 @@ PetscErrorCode CheckSetUp(PC pc, const char *who, const char *what, bool failed,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode NothingToSolve(PC pc, bool *nothing)
+{
+  PetscInt M = -1, N = -1;
+
+  PetscFunctionBegin;
+  if (pc->pmat) PetscCall(MatGetSize(pc->pmat, &M, &N));
+  *nothing = !M && !N;
+  if (*nothing) pc->failedreason = PC_NOERROR;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode RefuseApplication(PC pc, const char *who, bool ready, bool failed, Vec y, bool *refused)
 {
+  PetscInt N;
+
   PetscFunctionBegin;
+  PetscCall(VecGetSize(y, &N));
+  *refused = !N;
+  if (!N) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "%s: the last setup ended with an error", who);
   *refused = failed;
   if (failed) PetscCall(VecSet(y, PETSC_INFINITY));

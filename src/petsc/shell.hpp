@@ -77,9 +77,11 @@ inline TesseraBackend BackendOf(Space space)
 {
   return space == Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
 }
+// The matrix has no rows: that of a block of PCBJACOBI or PCASM on a process without any. There is nothing to set up.
+PetscErrorCode NothingToSolve(PC pc, bool *nothing);
 
 // An application after a setup that has not ended (an error), or that has failed: then y is infinite, which no solver
-// takes for a solution.
+// takes for a solution. Without unknowns there is nothing to apply.
 PetscErrorCode RefuseApplication(PC pc, const char *who, bool ready, bool failed, Vec y, bool *refused);
 
 } // namespace tessera

@@ -1,6 +1,7 @@
 // KSP rrb: conjugate gradients on the first Schur complement of a 5- or 7-point operator, preconditioned by PC rrb; for
 // 9- and 27-point operators the same iteration on the whole system.
 #include "petsc/aij.hpp"
+#include "petsc/shell.hpp"
 #include "box/tuning.hpp"
 #include "rrb/cg/schur_space.hpp"
 #include "rrb/cg/three_space.hpp"
@@ -126,30 +127,41 @@ struct Iterating {
   }
 };
 
+// Without unknowns, or where the setup has failed, the solve has its reason before the first iteration.
+PetscErrorCode EndsAtOnce(KSP ksp, bool *ended)
+{
+  const PC_RRB *r = (PC_RRB *)ksp->pc->data;
+  bool          nothing;
+
+  PetscFunctionBegin;
+  PetscCall(NothingToSolve(ksp->pc, &nothing));
+  if (nothing) ksp->reason = KSP_CONVERGED_ATOL;
+  else if (r->failed) ksp->reason = KSP_DIVERGED_PC_FAILED;
+  else if (r->report.asymmetry > tuning::asymmetric) { // since the setup, which raises an error
+    PetscCall(PetscInfo(ksp, "The matrix is not symmetric any more (%.6g). Use -ksp_type gmres -pc_type rrb\n",
+                        (double)r->report.asymmetry));
+    ksp->reason = KSP_DIVERGED_NONSYMMETRIC;
+  }
+  *ended = ksp->reason != KSP_CONVERGED_ITERATING;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Solve(KSP ksp)
 {
   KSP_RRB         *k = (KSP_RRB *)ksp->data;
   double           first;
-  bool             same;
+  bool             same, ended;
 
   PetscFunctionBegin;
   ksp->reason = KSP_CONVERGED_ITERATING;
   ksp->its    = 0; // where none is made
   PetscCall(Check(ksp));
   PetscCall(PCSetUp(ksp->pc)); // values may have changed without KSPSetOperators(); other solvers notice in PCApply()
+  PetscCall(EndsAtOnce(ksp, &ended));
+  if (ended) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
   PetscCall(UseCurrentStream(r->plan.exec.space));
   if (!r->plan.strategy->whole_solve) k->solver.reset();
-  if (r->failed) {
-    ksp->reason = KSP_DIVERGED_PC_FAILED;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (r->report.asymmetry > tuning::asymmetric) { // since the setup, which raises an error
-    PetscCall(PetscInfo(ksp, "The matrix is not symmetric any more (%.6g). Use -ksp_type gmres -pc_type rrb\n",
-                        (double)r->report.asymmetry));
-    ksp->reason = KSP_DIVERGED_NONSYMMETRIC;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   const bool one_sided = r->three ? r->three->one_sided : r->dirichlet.any;
   PetscCheck(!ksp->transpose_solve || !one_sided, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
              "KSP rrb solves with the transpose of symmetric matrices: this one has Dirichlet rows whose columns are "

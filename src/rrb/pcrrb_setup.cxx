@@ -434,11 +434,16 @@ static PetscErrorCode SetUp(PC pc)
 PetscErrorCode tessera::SetUpRRB(PC pc)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
-  bool    three;
+  bool    three, nothing;
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
   PetscCall(r->null.Reset());
+  PetscCall(NothingToSolve(pc, &nothing));
+  if (nothing) {
+    r->current = r->ready = r->failed = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(tessera::LooksThree(pc, &three));
   if (three != (bool)r->three) {
     TesseraCallCXX(r->three.reset(three ? new RRBThree : nullptr));

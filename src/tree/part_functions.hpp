@@ -54,7 +54,8 @@ template <class T> struct PartFunctions {
   size_t bytes() const
   {
     return begin_.bytes() + piece_.bytes() + member_.bytes() + of_.bytes() + place_.bytes() + inverse_.bytes() +
-           sums_.bytes() + of_pieces_.bytes() + energy_.bytes() + network_.bytes() + (wider_.empty() ? 0 : wider_[0].bytes());
+           sums_.bytes() + of_pieces_.bytes() + energy_.bytes() + network_.bytes() +
+           (wider_.empty() ? 0 : wider_[0].bytes());
   }
 
 private:
