@@ -150,7 +150,7 @@ PetscErrorCode Solve(KSP ksp)
 {
   KSP_RRB         *k = (KSP_RRB *)ksp->data;
   double           first;
-  bool             same, ended;
+  bool             same, ended = false;
 
   PetscFunctionBegin;
   ksp->reason = KSP_CONVERGED_ITERATING;
