@@ -2,12 +2,13 @@
 // that it is coupled with most, and all that pick each other in a chain become one. A round leaves a third or a fourth
 // of them, and the couplings between these are added up for the next one.
 //
-// One process has its own rounds on a device (agglomerate_device.k.cxx). Else they are on the host, where a process
-// knows the clusters of its own nodes and those of its ghosts. What is known of clusters that are those of
-// some process's ghosts, among them all that have nodes on several processes, is collected by all: on each it is in
-// proportion to the clusters along the borders of the processes.
+// One process has its own rounds, on the host (agglomerate_host.cxx) or a device (agglomerate_device.k.cxx). Those of
+// several are on the host, where a process knows the clusters of its own nodes and those of its ghosts. What is known
+// of clusters that are those of some process's ghosts, among them all that have nodes on several processes, is
+// collected by all: on each it is in proportion to the clusters along the borders of the processes.
 #include "tree/agglomerate.hpp"
 #include "tree/agglomeration.hpp"
+#include "tree/couplings.hpp"
 #include "tree/keepers.hpp"
 #include "exec/gather.hpp"
 #include "exec/host_view.hpp"
@@ -15,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 
 namespace tessera::tree {
 
@@ -26,31 +26,9 @@ struct Coupling {
   double of, id, name, weight;
   bool   operator<(const Coupling &o) const { return of != o.of ? of < o.of : id < o.id; }
 };
-// The couplings of own clusters. Those with itself are listed, too, and are none.
-template <class W> struct Couplings {
-  const int *first, *to;
-  const W   *weight;
-  template <class F> void each(int k, const F &f) const // f(other cluster, how much)
-  {
-    for (int e = first[k]; e < first[k + 1]; ++e)
-      if (to[e] != k) f(to[e], std::fabs((double)weight[e]));
-  }
-};
-// Memory for more of them than there are, of which the rest is not touched: most of the time of a first round would be
-// page faults.
-struct Sums {
-  std::vector<int>          first;
-  std::unique_ptr<int[]>    to;
-  std::unique_ptr<double[]> weight;
-  Couplings<double>         couplings() const { return {first.data(), to.get(), weight.get()}; }
-};
-
 class Agglomeration {
 public:
-  Agglomeration(MPI_Comm comm, const Rules &rules, bool distributed) :
-    comm_(comm), rules_(rules), distributed_(distributed)
-  {
-  }
+  Agglomeration(MPI_Comm comm, const Rules &rules) : comm_(comm), rules_(rules) { }
   template <class T> void                grow(Level<T> &level);
   const std::vector<std::vector<double>> &labels() const { return labels_; }
 
@@ -68,12 +46,9 @@ private:
   template <class W> void collect(const Couplings<W> &between);
   template <class W> bool round(const Couplings<W> &between);
   template <class W> void contract(const Couplings<W> &between, Sets &sets, const std::vector<double> &id);
-  template <class W> void add_up(const Couplings<W> &between, const std::vector<int> &begin,
-                                 const std::vector<int> &member, const std::vector<int> &now, size_t all);
   void                    pick_collected();
   MPI_Comm             comm_;
   Rules                rules_;
-  bool                 distributed_;
   std::vector<std::vector<double>> labels_; // of own nodes
   int                  own_ = 0;        // clusters of own nodes come first, then others of ghosts
   std::vector<Cluster> cluster_;
@@ -93,11 +68,9 @@ template <class T> void Agglomeration::begin(Level<T> &level)
   const double           before = sum_before(comm_, (double)n);
   std::vector<double>    number(all);
   for (size_t p = 0; p < n; ++p) number[p] = before + (double)p;
-  if (distributed_) {
-    Buffer<double> numbers = copy_to(level.exec.space, number);
-    level.exchange.forward(numbers.data(), 1);
-    number = listed(numbers);
-  }
+  Buffer<double> numbers = copy_to(level.exec.space, number);
+  level.exchange.forward(numbers.data(), 1);
+  number = listed(numbers);
   own_ = level.n;
   cluster_.resize(all);
   for (size_t p = 0; p < all; ++p) {
@@ -168,7 +141,7 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
 {
   look_outside(between);
   picks_.clear();
-  if (distributed_) collect(between);
+  collect(between);
   pick_collected();
   double found = (double)picks_.size();
   Sets   sets(cluster_.size());
@@ -184,7 +157,7 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
     sets.join(k, pick.at);
     ++found;
   }
-  if (distributed_) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
   const bool encloses = rules_.encloses && enclose();
   if (!(found > 0)) return encloses;
   // those that meet clusters which all know
@@ -202,48 +175,17 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
   std::sort(picked.begin(), picked.end());
   const auto          id_of = [&](int k) { return cluster_[(size_t)sets.root(k)].id; };
   std::vector<double> pairs, id;
-  for (int k = 0; k < (int)cluster_.size() && distributed_; ++k)
+  for (int k = 0; k < (int)cluster_.size(); ++k)
     if (const double c = cluster_[(size_t)k].id;
         sets.root(k) != k && (collected(c) || std::binary_search(picked.begin(), picked.end(), c)))
       pairs.insert(pairs.end(), {c, id_of(k)});
-  if (distributed_) pairs = gather_from_all(comm_, pairs).all;
+  pairs = gather_from_all(comm_, pairs).all;
   for (size_t k = 0; k < pairs.size(); k += 2) join(pairs[k], pairs[k + 1]);
   for (const auto &p : picks_) join(p.first, p.second);
   id.reserve(cluster_.size());
   for (int k = 0; k < (int)cluster_.size(); ++k) id.push_back(find(id_of(k)));
   contract(between, sets, id);
   return true;
-}
-
-// The couplings of the new clusters, of which `all` are known: now[k] is that of the cluster k, and begin and member
-// list those of each of the own ones.
-template <class W>
-void Agglomeration::add_up(const Couplings<W> &between, const std::vector<int> &begin, const std::vector<int> &member,
-                           const std::vector<int> &now, size_t all)
-{
-  const int        n = (int)begin.size() - 1;
-  const size_t     most = (member.empty() ? 0 : (size_t)between.first[member.size()]) + (size_t)n + 1;
-  Sums             sums{std::vector<int>(begin.size()), std::unique_ptr<int[]>(new int[most]),
-            std::unique_ptr<double[]>(new double[most])};
-  std::vector<int> places(all, -1);
-  int *const       to = sums.to.get(), *const place = places.data();
-  double *const    weight = sums.weight.get();
-  const int *const from = between.first, *const old = between.to, *const become = now.data();
-  int              entries = 0;
-  for (int k = 0; k < n; ++k) {
-    const int start = entries++;
-    place[k] = start, to[start] = k, weight[start] = weight[entries] = 0;
-    for (int m = begin[(size_t)k]; m < begin[(size_t)k + 1]; ++m)
-      for (int e = from[member[(size_t)m]], end = from[member[(size_t)m] + 1]; e < end; ++e) {
-        // without branches, which nobody could predict
-        const int q = become[old[e]], listed = place[q], is_new = listed < start;
-        const int at = listed ^ ((listed ^ entries) & -is_new);
-        place[q] = at, to[at] = q, weight[at] += std::fabs((double)between.weight[e]);
-        weight[entries += is_new] = 0;
-      }
-    sums.first[(size_t)k + 1] = entries;
-  }
-  sums_ = std::move(sums);
 }
 
 // Clusters with the same new number become one.
@@ -284,7 +226,7 @@ void Agglomeration::contract(const Couplings<W> &between, Sets &sets, const std:
   for (size_t k = 0; k < n; ++k) begin[k + 1] += begin[k];
   std::vector<int> next(begin);
   for (int k = 0; k < own_; ++k) member[(size_t)next[(size_t)now[(size_t)k]]++] = k;
-  add_up(between, begin, member, now, all);
+  sums_ = add_up(between, begin, member, now, all);
   for (std::vector<int> *list : {&node_, &ghost_})
     for (int &k : *list) k = now[(size_t)k];
   cluster_ = std::move(joined);
@@ -317,7 +259,7 @@ bool Agglomeration::enclose()
 {
   double found = 0;
   for (int k = 0; k < own_; ++k) found += rules_.counts(total(cluster_[(size_t)k]));
-  if (distributed_) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
   if (!(found > 0)) return false;
   keep_labels();
   for (int k = 0; k < own_; ++k)
@@ -335,7 +277,8 @@ template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<
         return agglomerate_on_device(level, rules);
       } catch (const DeviceMemoryError &) { // the host has room
       }
-  Agglomeration clusters(comm, rules, level.distributed);
+  if (!level.distributed) return agglomerate_on_host(level, rules);
+  Agglomeration clusters(comm, rules);
   clusters.grow(level);
   std::vector<Buffer<double>> labels;
   for (const std::vector<double> &of : clusters.labels()) labels.push_back(copy_to(level.exec.space, of));

@@ -3,6 +3,7 @@
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
 #include "exec/each.hpp"
+#include "exec/eights.hpp"
 #include <cmath>
 
 namespace tessera::tree {
@@ -45,6 +46,21 @@ template <class T, class S> struct MatchCorners {
   }
 };
 
+#ifndef __CUDA_ARCH__
+// What v w[of[c]] adds for four corners, in registers of the machine; of[c] = 4: of a vertex that the other leaf does
+// not have.
+template <class T> __attribute__((always_inline))
+inline typename Eight<double>::Half four_corners(double v, const T *w, const unsigned char *of)
+{
+  using Four  = typename Eight<T>::Half;
+  using Place = typename Eight<T>::HalfMask;
+  using Bytes = unsigned char __attribute__((vector_size(4), aligned(1), may_alias));
+  constexpr Four none = {};
+  const Four known = __builtin_shuffle(*(const Four *)w, none, __builtin_convertvector(*(const Bytes *)of, Place));
+  return v * __builtin_convertvector(known, typename Eight<double>::Half);
+}
+#endif
+
 // P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean
 // of the diagonal counts.
 template <class T, class S, int Corners> struct SmoothWeights {
@@ -59,10 +75,15 @@ template <class T, class S, int Corners> struct SmoothWeights {
   {
     const unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
+#ifndef __CUDA_ARCH__
+      if constexpr (Corners == 4) {
+        four(p, of);
+        continue;
+      }
+#endif
       double ap[Corners] = {}, now[Corners], diagonal = 0, before = 0, sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) {
-        double v = 0;
-        for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
+        const double v = value(e);
         if (j[e] == p) diagonal += v;
         T w[Corners + 1]; // the last one: of a vertex that the other leaf does not have
         for (int c = 0; c < Corners; ++c) w[c] = weight[(ptrdiff_t)Corners * j[e] + c];
@@ -80,6 +101,34 @@ template <class T, class S, int Corners> struct SmoothWeights {
         out[(ptrdiff_t)Corners * p + c] = sum > 0 ? (T)(now[c] * before / sum) : weight[(ptrdiff_t)Corners * p + c];
     }
   }
+  HD double value(int e) const
+  {
+    double v = 0;
+    for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
+    return v;
+  }
+#ifndef __CUDA_ARCH__
+  // The same for a node with four corners, in registers of the machine
+  __attribute__((always_inline)) void four(int p, const unsigned char *of) const
+  {
+    using Four = typename Eight<T>::Half;
+    using Sums = typename Eight<double>::Half;
+    Sums   ap = {};
+    double diagonal = 0;
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      const double v = bs == 1 ? (double)a[e] : value(e);
+      diagonal += j[e] == p ? v : 0;
+      ap += four_corners(v, weight + (ptrdiff_t)4 * j[e], of + 4 * (ptrdiff_t)pair[e]);
+    }
+    const Four   mine = *(const Four *)(weight + (ptrdiff_t)4 * p), known = *(const Four *)(plain + (ptrdiff_t)4 * p);
+    const Sums   w = __builtin_convertvector(mine, Sums), first = __builtin_convertvector(known, Sums);
+    const Sums   next   = w - (diagonal > 0 ? omega / diagonal : 0) * ap, zero = {};
+    const Sums   now    = (Sums)((typename Eight<double>::HalfMask)next & ((next > zero) & (first > zero)));
+    const double before = first[0] + first[1] + first[2] + first[3], sum = now[0] + now[1] + now[2] + now[3];
+    Four *const  to     = (Four *)(out + (ptrdiff_t)4 * p);
+    *to = sum > 0 ? __builtin_convertvector(now * before / sum, Four) : mine;
+  }
+#endif
 };
 
 template <class T> struct TakeDiagonals {
@@ -95,12 +144,13 @@ template <class T> struct CountJumps {
   HD double  operator()(int p) const
   {
     const double mine = d[(ptrdiff_t)bs * p];
-    bool         found = false;
+    double       largest = mine, least = mine;
     for (int e = i[p]; e < i[p + 1]; ++e) {
       const double other = d[(ptrdiff_t)bs * j[e]];
-      found = found || (mine > 0 && other > 0 && (other > jump * mine || mine > jump * other));
+      largest = other > largest ? other : largest;
+      least   = other > 0 && other < least ? other : least;
     }
-    return found;
+    return mine > 0 && (largest > jump * mine || mine > jump * least);
   }
 };
 

@@ -18,17 +18,26 @@ template <class T> struct StrongRow {
   const T                   *a, *inverse; // inverse: with ghosts
   int                        bs;
   const unsigned char       *pocket;      // nullptr, or whether each node is in one
+  static constexpr T         least = (T)(coupling_beside * coupling_beside);
   template <class F> HD void each(int p, const F &f) const
   {
-    const int node = p / bs, k = p % bs;
-    const T   least = (T)(coupling_beside * coupling_beside), mine = inverse[p];
+    each_strength(p, [&](T s, int q) {
+      if (s > least) f(s, q);
+    });
+  }
+  // and for the weaker ones; of an unknown with itself it is zero
+  template <class F> HD void each_strength(int p, const F &f) const
+  {
+    const int  node = p / bs, k = p % bs;
+    const T    mine = inverse[p];
+    const bool in_pocket = pocket && pocket[p];
     for (int e = i[node]; e < i[node + 1]; ++e)
       for (int m = 0; m < bs; ++m) {
         const ptrdiff_t to = ((ptrdiff_t)e * bs + k) * bs + m;
         const int       q  = j[e] * bs + m;
         T               s  = a[to] * mine * a[to] * inverse[q];
-        if (pocket && pocket[p] && pocket[q] && tied(a[to], mine, inverse[q])) s = pocket_strength;
-        if (s > least && q != p) f(s, q);
+        if (in_pocket && pocket[q] && tied(a[to], mine, inverse[q])) s = pocket_strength;
+        f(q == p ? 0 : s, q);
       }
   }
 };
@@ -41,8 +50,8 @@ template <class T> struct CountStrong {
   {
     int n = 0, strong = 0;
     T   largest = 0;
-    row.each(p, [&](T s, int) {
-      ++n;
+    row.each_strength(p, [&](T s, int) { // without branches, which nobody could predict
+      n += s > row.least;
       strong += s > (T)(strong_coupling * strong_coupling);
       largest = s > largest ? s : largest;
     });
@@ -76,9 +85,12 @@ template <class T> struct FindEntries {
     const int  b = block[s], first = begin[b], n = begin[b + 1] - first, node = row[s] / bs, k = row[s] % bs;
     int *const mine = from + at[b] + place[s] * n;
     for (int e = i[node]; e < i[node + 1]; ++e)
-      for (int m = 0; m < bs; ++m)
-        for (int q = 0; q < n; ++q)
-          if (column[first + q] == j[e] * bs + m) mine[q] = (e * bs + k) * bs + m;
+      for (int m = 0; m < bs; ++m) {
+        const int to = j[e] * bs + m, here = (e * bs + k) * bs + m;
+        // without branches, which nobody could predict
+#pragma GCC ivdep
+        for (int q = 0; q < n; ++q) mine[q] = column[first + q] == to ? here : mine[q];
+      }
   }
 };
 // For a message: the process, the number and the key of each own unknown's node.

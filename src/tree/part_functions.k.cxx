@@ -10,6 +10,7 @@
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
+#include "exec/groups.hpp"
 #include "exec/shared.hpp"
 #include "exec/unset.hpp"
 #include "multigrid/exact.hpp"
@@ -113,12 +114,34 @@ template <class T, class V, int D> struct SumPiece {
     const Shared at(item, log_threads);
     Sum          s[D + 1];
     for (int f = 0; f <= D; ++f) s[f] = 0;
+#ifndef __CUDA_ARCH__
+    if constexpr (width_of<V> == 1) {
+      if (!at.thread) side_by_side(begin[at.node], begin[at.node + 1], s);
+      return store_shared_sums(at, s, sum);
+    }
+#endif
     at.each(begin[at.node], begin[at.node + 1], [&](int k) {
       const Sum v = r[member[k]];
       at_node.each(member[k], [&](int f, T value) { s[f] += value * v; });
     });
     store_shared_sums(at, s, sum);
   }
+#ifndef __CUDA_ARCH__
+  // Several sums, as each waits for the one before it
+  void side_by_side(int first, int end, Sum *s) const
+  {
+    constexpr int many = 4;
+    Sum           sums[many][D + 1] = {};
+    const auto    take = [&](int k, Sum *to) {
+      const Sum v = r[member[k]];
+      at_node.each(member[k], [&](int f, T value) { to[f] += value * v; });
+    };
+    for (; first + many <= end; first += many)
+      for (int m = 0; m < many; ++m) take(first + m, sums[m]);
+    for (; first < end; ++first) take(first, sums[0]);
+    for (int f = 0; f <= D; ++f) s[f] = (sums[0][f] + sums[1][f]) + (sums[2][f] + sums[3][f]);
+  }
+#endif
 };
 // and over the pieces of a part, each with `numbers`.
 template <class Sum> struct SumPart {
@@ -167,6 +190,34 @@ template <class T, class V, int D> struct AddPart {
     if (z) z[p] += s;
     if (x) x[p] += w * s;
   }
+};
+// The same on the host for a piece, whose part's factors stay in registers
+template <class T, class V, int D> struct AddPiece {
+  AddPart<T, V, D> add;
+  const int       *begin;
+#ifdef __CUDA_ARCH__
+  HD void operator()(int) const { }
+#else
+  void    operator()(int piece) const
+  {
+    using Sum = typename AddPart<T, V, D>::Sum;
+    const int first = begin[piece], end = begin[piece + 1];
+    if (first == end) return;
+    const Sum *const mine = add.factors + (ptrdiff_t)(D + 1) * add.of[add.member[first]];
+    Sum              factor[D + 1];
+    for (int f = 0; f <= D; ++f) factor[f] = mine[f];
+    const auto each = [&](V *to, T weight) {
+      for (int k = first; k < end; ++k) {
+        const int p   = add.member[k];
+        Sum       sum = 0;
+        add.at_node.each(p, [&](int f, T value) { sum += value * factor[f]; });
+        to[p] += weight * (add.c * (V)sum);
+      }
+    };
+    if (add.z) each(add.z, 1);
+    if (add.x) each(add.x, add.w);
+  }
+#endif
 };
 // Numbers, sums and sums of squares along each axis of a piece's nodes
 template <int D> constexpr int moments_of_part = 1 + 2 * D;
@@ -434,7 +485,8 @@ template <class V> void PartFunctions<T>::add(const Level<T> &level, const V *r,
     if (network_.any()) network_.template solve<V>(exec, sum, D + 1);
     for_each(exec, parts_, SolvePart<T, Sum, D>{inverse_.data(), sum});
     if (network_.any()) network_.template add<V>(exec, sum, D + 1);
-    for_each(exec, (int)member_.size(), AddPart<T, V, D>{member_.data(), of_.data(), sum, at, z, x, c, w});
+    const AddPart<T, V, D> end{member_.data(), of_.data(), sum, at, z, x, c, w};
+    for_each_or_group(exec, (int)member_.size(), end, pieces, AddPiece<T, V, D>{end, piece_.data()});
   });
   if (!wider_.empty()) wider_[0].add(level, r, c, z, x, w);
 }

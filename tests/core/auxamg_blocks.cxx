@@ -2,6 +2,7 @@
 #include "auxamg_case.hpp"
 #include "exec/clusters.hpp"
 #include "tree/agglomerate.hpp"
+#include "tree/agglomeration.hpp"
 #include "tree/blocks.hpp"
 #include "tree/invert.hpp"
 #include <algorithm>
@@ -124,6 +125,72 @@ TEST(auxamg_blocks, inverses)
   EXPECT_EQ(singular[3], 0);
 }
 
+namespace {
+
+// The rounds by which clusters grow, one after the other of all of them: the lists of labels, and how many rounds.
+struct GrownByRounds {
+  std::vector<std::vector<double>> labels;
+  int                              rounds = 0;
+  GrownByRounds(const std::vector<std::map<int, double>> &row, Rules rules)
+  {
+    const int            n = (int)row.size();
+    std::vector<int>     of((size_t)n);
+    std::vector<Cluster> cluster((size_t)n);
+    for (int p = 0; p < n; ++p) {
+      of[(size_t)p] = p;
+      cluster[(size_t)p].id = p, cluster[(size_t)p].diagonal = row[(size_t)p].at(p);
+    }
+    const auto keep = [&] {
+      labels.emplace_back();
+      for (int p = 0; p < n; ++p) {
+        const Cluster &c = cluster[(size_t)of[(size_t)p]];
+        labels.back().push_back(rules.counts(c) ? c.id : -1);
+      }
+    };
+    for (int phase = 0; phase < 2; ++phase) {
+      for (bool again = true; again; ++rounds) {
+        std::vector<std::map<int, double>> between((size_t)n);
+        for (int p = 0; p < n; ++p)
+          for (const auto &e : row[(size_t)p])
+            if (of[(size_t)p] != of[(size_t)e.first])
+              between[(size_t)of[(size_t)p]][of[(size_t)e.first]] += std::fabs(e.second);
+        std::vector<int> parent((size_t)n), closed;
+        const auto       root = [&](int k) {
+          while (parent[(size_t)k] != k) k = parent[(size_t)k];
+          return k;
+        };
+        for (int k = 0; k < n; ++k) parent[(size_t)k] = k;
+        again = false;
+        for (int k = 0; k < n; ++k) {
+          Cluster &c = cluster[(size_t)k];
+          if (of[(size_t)k] != k) continue;
+          c.outside = 0;
+          int most = -1;
+          for (const auto &e : between[(size_t)k]) {
+            c.outside += e.second;
+            if (most < 0 || e.second > between[(size_t)k][most]) most = e.first;
+          }
+          if (rules.encloses && rules.counts(c)) closed.push_back(k);
+          if (most < 0 || !rules.grows(c)) continue;
+          const int a = root(k), b = root(most);
+          parent[(size_t)std::max(a, b)] = std::min(a, b);
+          again = true;
+        }
+        if (!closed.empty()) keep(), again = true;
+        for (int k : closed) cluster[(size_t)k].diagonal = cluster[(size_t)k].outside;
+        for (int k = 0; k < n; ++k)
+          if (of[(size_t)k] == k && root(k) != k) cluster[(size_t)root(k)].join(cluster[(size_t)k]);
+        for (int &k : of) k = root(k);
+      }
+      if (!phase) keep();
+      for (Cluster &c : cluster) c.diagonal = c.outside;
+      rules.encloses = true;
+    }
+  }
+};
+
+} // namespace
+
 // Squares of nodes between barriers, some of which leak: all nodes of a label are in one square or in several that a
 // leak ties together, and hardly anything leaves it; the same labels on a device.
 TEST(auxamg_blocks, clusters_between_barriers)
@@ -233,6 +300,47 @@ TEST(auxamg_blocks, clusters_that_enclose_others)
         }
       }
       EXPECT_EQ(found.size(), around < 1e-3 ? 32u : 0u);
+    }
+  }
+}
+
+// A strip of nodes that takes in the squares beside it one by one, as each of them is closed and the strip is not: the
+// clusters are those of rounds of all of them; the same on a device.
+TEST(auxamg_blocks, clusters_that_grow_one_by_one)
+{
+  for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+    const int                          side = 5, strip = 2, m = 30 * side, n = m * (strip + side);
+    std::mt19937                       random(seed);
+    std::vector<std::map<int, double>> row((size_t)n);
+    const auto part_of = [&](int p) { return p / m < strip ? -1 : p % m / side; };
+    const auto couple  = [&](int p, int q) {
+      const int    a = part_of(p), b = part_of(q);
+      const double w = (a == b ? 1 : a < 0 ? 0.1 : 0.01) * (0.5 + (double)(random() % 100000) / 100000);
+      row[(size_t)p][q] = row[(size_t)q][p] = -w;
+      row[(size_t)p][p] += w, row[(size_t)q][q] += w;
+    };
+    for (int p = 0; p < n; ++p) {
+      if (p % m + 1 < m) couple(p, p + 1);
+      if (p + m < n) couple(p, p + m);
+    }
+    const Rules         rules{Closed(2), (double)n / 2};
+    const GrownByRounds expected(row, rules);
+    EXPECT_GT(expected.rounds, 20);
+    std::vector<int>    I(1, 0), J;
+    std::vector<double> A, inverse;
+    for (int p = 0; p < n; ++p) {
+      for (const auto &e : row[(size_t)p]) J.push_back(e.first), A.push_back(e.second);
+      I.push_back((int)J.size());
+      inverse.push_back(1 / row[(size_t)p][p]);
+    }
+    for (int device = 0; device < 1 + unit_cuda(); ++device) {
+      const Exec    where = device ? exec() : Exec();
+      Level<double> level(where, 1);
+      level.n = n, level.nodes = n;
+      level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
+      const auto labels = agglomerate(MPI_COMM_SELF, level, 2);
+      ASSERT_EQ(labels.size(), expected.labels.size());
+      for (size_t k = 0; k < labels.size(); ++k) EXPECT_EQ(get(labels[k]), expected.labels[k]) << k;
     }
   }
 }
