@@ -1,12 +1,10 @@
-// The smoother's functions of parts of the mesh (part_functions.hpp): are there any, the energies of their functions,
-// and what is added.
+// The smoother's functions of parts of the mesh (part_functions.hpp): their energies, and what is added.
 #include "tree/part_functions.hpp"
 #include "tree/agglomerate.hpp"
 #include "tree/dispatch.hpp"
 #include "tree/invert.hpp"
 #include "tree/keepers.hpp"
 #include "tree/morton.hpp"
-#include "tree/pockets.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
@@ -22,40 +20,12 @@ namespace tessera::tree {
 
 namespace {
 
-constexpr double tied_in_part  = 0.05; // of the larger diagonal entry
-constexpr int    least_in_part = 3;
 // Of n nodes' diagonal entries: a constant with less energy than this over the root of n is one that single precision
 // rounds too much.
 constexpr double faint_energy = 1e-5;
 // A function with less than so much of its energy beside those before it is left out: in a part that is nearly flat.
 constexpr double nearly_dependent = 1e-3;
 
-// Nodes with weak couplings: entries beside the diagonal entry, which is the same for both where nothing jumps.
-struct WeakNodes {
-  double  weak = 0, very_weak = 0;
-  HD void join(const WeakNodes &o)
-  {
-    weak += o.weak;
-    very_weak += o.very_weak;
-  }
-};
-template <class T> struct FindWeak {
-  const int *i, *j;
-  const T   *a, *inverse;
-  int        dim;
-  HD void    operator()(int p, WeakNodes &found) const
-  {
-    constexpr double rounding = 1e-12;
-    if (!(inverse[p] > 0)) return;
-    int weak = 0, very_weak = 0;
-    for (int e = i[p]; e < i[p + 1]; ++e) {
-      const T size = fabs(a[e]) * inverse[p];
-      weak += size < (T)1e-3 && size > (T)rounding;
-      very_weak += size < (T)1e-4 && size > (T)rounding;
-    }
-    found.join({(double)(weak >= dim), (double)(very_weak >= dim)});
-  }
-};
 // What the functions of a part are at node p: one, and its place in the part along each of D axes.
 template <class T, int D> struct AtNode {
   const T *place;
@@ -364,29 +334,6 @@ void PartFunctions<T>::find_network(const Level<T> &level, const Params &params,
   double known = place.size() == (size_t)dim_ * (size_t)parts_ && total_ > 1;
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
   if (known > 0) network_.find(comm_, level, params, of_, parts_, shared_, place);
-}
-
-// Have many nodes weak couplings with several others, beside those of right angles, which are zero? Of a mesh without
-// barriers one node of 2000 has two below 0.001, and a hundredth as many have two below 0.0001; in space it is one of
-// 400 with three, up to one of 30 where elements are bad. Or are there components of couplings that are not weak?
-template <class T> bool PartFunctions<T>::may_have_parts(Level<T> &level) const
-{
-  constexpr double few = 16;
-  const FindWeak<T> kernel{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), dim_};
-  WeakNodes         found = join_each<WeakNodes>(level.exec, level.n, kernel);
-  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 2, MPI_DOUBLE, MPI_SUM, comm_);
-  if (found.weak > few + (dim_ == 2 ? 0.002 : 0.01) * level.nodes ||
-      found.very_weak > few + (dim_ == 2 ? 2e-5 : 1e-4) * level.nodes)
-    return true;
-  Buffer<T> inverse = make_unset<T>(level.exec, (size_t)(level.n + level.ghosts));
-  for_each(level.exec, level.n, CopyValues<T>{level.inverse.data(), inverse.data()});
-  level.halo(inverse.data());
-  const double     most  = level.nodes / 2;
-  const Components of    = components(comm_, level, inverse.data(), (T)tied_in_part, least_in_part, most);
-  double           parts = 0;
-  for (int size : of.size) parts += size >= least_in_part && size <= most;
-  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &parts, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  return parts > 0;
 }
 
 // Of all nodes, ghosts included
