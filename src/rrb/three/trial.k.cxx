@@ -69,13 +69,11 @@ template <class T> struct TrialSpace {
 } // namespace
 
 // Iterations for 1e-6. The right-hand side is A M of random numbers: it has nothing of a null space. most: what is
-// fair; where fewer steps promise less no more are made, nor where lines promise no less than points, as an iteration
-// with them takes longer.
+// fair; where fewer steps promise less no more are made.
 template <class T> double Hierarchy<T>::try_cycle(double most)
 {
   Level<T>     &l = levels_[0];
   TrialSpace<T> space(l, comm_, [this] { run_cycle(false); });
-  const double  points = trial_.lines && trial_.expected > 0 ? trial_.expected : HUGE_VAL;
   double        norms[trial_steps + 1], expected = 0;
   int           k = 0; // steps that are done
   bool          certain = false;
@@ -95,7 +93,7 @@ template <class T> double Hierarchy<T>::try_cycle(double most)
     const auto fall_of = [&](int steps) { return std::log(norms[k - steps] / norms[k]) / steps; };
     const double a_step = k < least_steps ? 0 : std::min(fall_of(3), fall_of(k));
     expected = left <= 0 ? k : a_step > 0 ? k + left / a_step : hopeless;
-    certain  = left <= 0 || expected <= most || expected >= points || k == trial_steps;
+    certain     = left <= 0 || expected <= most || k == trial_steps;
     return !certain;
   });
   return !worked ? 0 : certain ? expected : k + 1; // else the preconditioner is not definite, from this step on
