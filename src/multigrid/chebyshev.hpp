@@ -1,6 +1,6 @@
-// The smoother of Chebyshev polynomials of the fourth kind in D^-1 A, and damped Jacobi, which is the same recurrence:
-// z_1 = c D^-1 r, x += b_1 z_1, then r -= A z, z = m z + c D^-1 r, x += b z. Degree k takes k products with A, from
-// zero one less.
+// The smoother of Chebyshev polynomials in D^-1 A, of the fourth kind or, for an interval of eigenvalues, of the first,
+// and damped Jacobi, which are the same recurrence: z_1 = c D^-1 r, x += b_1 z_1, then r -= A z, z = m z + c D^-1 r,
+// x += b z. Degree k takes k products with A, from zero one less.
 #pragma once
 #include "exec/each.hpp"
 #include "exec/several.hpp"
@@ -107,14 +107,21 @@ inline double weight_of_step(int k, int step)
 // and vectors of values V: b, x, r, z, and w, which degree 2 does not need.
 class Chebyshev {
 public:
-  void setup(bool jacobi, int degree, double lambda) // lambda: largest eigenvalue of D^-1 A
+  // lambda: largest eigenvalue of D^-1 A. lower: the share of it from which on eigenvalues are to become small; 0: the
+  // fourth kind, which asks for none.
+  void setup(bool jacobi, int degree, double lambda, double lower = 0)
   {
     jacobi_ = jacobi;
     degree_ = degree;
     lambda_ = lambda;
+    lower_  = lower;
   }
   // From zero it begins with z = first() D^-1 b.
-  double first() const { return jacobi_ ? 1.5 / lambda_ : 4 / (3 * lambda_); }
+  double first() const
+  {
+    if (lower_ > 0) return 2 / ((1 + lower_) * lambda_);
+    return jacobi_ ? 1.5 / lambda_ : 4 / (3 * lambda_);
+  }
   // begun: with that z
   template <class T, class Level, class Vectors>
   void apply(Level &level, const Vectors &of, bool from_zero, bool begun = false) const
@@ -134,12 +141,11 @@ public:
       level.each_row(of.x, First<T, V>{inverse, of.b, of.r, z, (T)first()});
     }
     add(from_zero ? of.b : of.r, first(), z, nullptr, 0);
-    double before = jacobi_ ? 1 : weight_of_step(degree_, 0);
+    double before = jacobi_ || lower_ > 0 ? 1 : weight_of_step(degree_, 0), rho = (1 - lower_) / (1 + lower_);
     if (degree_ == 1) for_each(level.exec, level.unknowns(), Axpy<T, V>{z, of.x, (T)before, !from_zero});
     for (int s = 1; s < degree_; ++s) {
-      const double m   = jacobi_ ? 0 : (2. * s - 1) / (2 * s + 3),
-                   c   = jacobi_ ? first() : (8. * s + 4) / ((2 * s + 3) * lambda_),
-                   now = jacobi_ ? 1 : weight_of_step(degree_, s);
+      const Weights step = weights(s, rho);
+      const double  m = step.m, c = step.c, now = step.now;
       const V *from = s == 1 && from_zero ? of.b : of.r;
       level.halo(z);
       with_flags<constants>(!from_zero || s > 1, s == degree_ - 1, [&](auto sum, auto last) {
@@ -154,9 +160,22 @@ public:
   }
 
 private:
+  struct Weights {
+    double m, c, now;
+  };
+  // Of step s > 0. rho: of the first kind, from the step before to this one.
+  Weights weights(int s, double &rho) const
+  {
+    if (jacobi_) return {0, first(), 1};
+    if (!(lower_ > 0))
+      return {(2. * s - 1) / (2 * s + 3), (8. * s + 4) / ((2 * s + 3) * lambda_), weight_of_step(degree_, s)};
+    const double before = rho;
+    rho = 1 / (2 * (1 + lower_) / (1 - lower_) - before);
+    return {rho * before, 4 * rho / ((1 - lower_) * lambda_), 1};
+  }
   bool   jacobi_ = false;
   int    degree_ = 2;
-  double lambda_ = 1;
+  double lambda_ = 1, lower_ = 0;
 };
 
 } // namespace tessera::multigrid

@@ -347,7 +347,8 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
   for (const auto &g : grids) nodes += (PetscReal)g.n[0] * g.n[1] * g.n[2];
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d x %d nodes, %d grids, cycle %s\n", f.n[0], f.n[1], f.n[2],
                                    (int)grids.size(), t.solver->cycle() == rrb::three::Cycle::w ? "w" : "v"));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, smoother Chebyshev of the fourth kind\n"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, smoother Chebyshev of the fourth kind%s\n",
+                                   f.schur && f.degree == 2 ? ", on the Schur complement of the first" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s\n",
                                    TesseraPrecisions[t.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE],
                                    BackendOf(t.exec.space) == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));

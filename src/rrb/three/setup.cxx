@@ -15,6 +15,11 @@ constexpr double exact_nodes = 200; // a grid of at most so many is solved exact
 constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6;
 // Shares of nodes served badly from which the smoother's degree is 3 and 4 in place of 2.
 constexpr double badly_some = 0.05, badly_many = 0.3;
+// Of S1, scaled by its diagonal, what the next grid does not know has eigenvalues from 0.56 on where couplings are
+// alike, and from 0.14 where one direction is as weak as coarsening allows. The interval of a smoother of degree 2
+// begins between them; where nodes are served badly, and degrees are higher, the fourth kind, which asks for none, is
+// better.
+constexpr double lower_end = 0.2;
 // The same where the trial has shown that coarsening in all directions does not do.
 constexpr double few_bad_for_one_tried = 0.1;
 // The same with lines: where they turn, a layer of nodes with two strong directions ties them together, and the third
@@ -208,7 +213,7 @@ template <class T> void Hierarchy<T>::set_smoother(size_t k)
   const int  before = l.degree;
   l.degree = degree(l);
   if (l.degree != before) ++setups_;
-  l.smoother.setup(false, l.degree, 1);
+  l.smoother.setup(false, l.degree, 1, l.schur && l.degree == 2 ? lower_end : 0);
 }
 
 // The directions that level k is coarsened in, and its smoother.

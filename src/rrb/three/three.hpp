@@ -4,10 +4,10 @@
 // periodic direction with an odd number of nodes the last one is coarse, too.) Weights of the interpolation come
 // from the operator (weights.k.cxx), coarse operators are P'AP with 27 points (product.k.cxx). The smoother is
 // Chebyshev's polynomial of the fourth kind (multigrid/chebyshev.hpp) in the operator scaled by the sums of absolute
-// values of its rows, whose eigenvalues are at most 1; on the finest grid of a 7-point operator in its Schur
-// complement on the black nodes, i + j + k odd, scaled by the diagonal, whose eigenvalues are at most 1 too. Where no
-// coarsening serves, lines may take the diagonal's place (lines.hpp), with eigenvalues of at most 1 as well. So there
-// are no estimates.
+// values of its rows, whose eigenvalues are at most 1; on the finest grid of a 7-point operator that of the first kind
+// in its Schur complement on the black nodes, i + j + k odd, scaled by the diagonal, with eigenvalues of at most 1 too.
+// Where no coarsening serves, lines may take the diagonal's place (lines.hpp), with eigenvalues of at most 1 as well.
+// So there are no estimates.
 #pragma once
 #include "box/grid3.hpp"
 #include "box/symmetric3.hpp"
