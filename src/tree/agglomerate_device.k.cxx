@@ -56,13 +56,7 @@ private:
   void            contract(Numbered &numbered);
   void            add_up(const Numbered &numbered);
   Common          common() const { return {at_.data(), divided_.data(), total_.data()}; }
-  // what changes only after the host has waited for something else
-  template <class V> Buffer<V> put(const std::vector<V> &from) const
-  {
-    Buffer<V> to = make_unset<V>(exec_, from.size());
-    copy(from.data(), Space::host, to.data(), to.space(), from.size());
-    return to;
-  }
+  template <class V> Buffer<V> put(const std::vector<V> &from) const { return copy_to(exec_.space, from); }
   const Exec     &exec_;
   Rules           rules_;
   bool            distributed_;
