@@ -85,7 +85,7 @@ template <class T> void DeviceAgglomeration<T>::begin_common(Level<T> &level, do
 template <class T> void DeviceAgglomeration<T>::keep_labels()
 {
   Buffer<double> label = make_unset<double>(exec_, (size_t)nodes_);
-  for_each(exec_, nodes_, LabelOf{cluster_.data(), of_.data(), rules_, common(), label.data()});
+  for_each(exec_, all_ ? nodes_ : 0, LabelOf{cluster_.data(), of_.data(), rules_, common(), label.data()});
   labels_.push_back(std::move(label));
 }
 
@@ -211,7 +211,11 @@ template <class T> bool DeviceAgglomeration<T>::number_sets(Buffer<int> &parent,
 // The clusters of a set become one.
 template <class T> void DeviceAgglomeration<T>::contract(Numbered &numbered)
 {
-  const int       own = numbered.own, all = numbered.all;
+  const int own = numbered.own, all = numbered.all;
+  if (!all) { // of a device that has failed, beside which others go on
+    own_ = all_ = 0;
+    return;
+  }
   Buffer<int>     member, begin, of = make_unset<int>(exec_, (size_t)nodes_);
   Buffer<Cluster> joined = make_unset<Cluster>(exec_, (size_t)all);
   sort_keys(exec_, own_, bits_of((Key)own), numbered.key, member);
