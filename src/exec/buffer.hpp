@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #ifdef __linux__
@@ -169,12 +170,28 @@ template <class T> T fetch(const Buffer<T> &from, size_t at)
   return v;
 }
 
-// The values in the memory of `space`; the host waits.
+// A list of the host's in a place of `space`. Nobody waits: the list stays as long as it is needed. List: a vector or a
+// buffer.
+template <class List, class T> void give(List &&from, T *to, Space space)
+{
+  static_assert(!std::is_lvalue_reference_v<List>, "the list is given away");
+  copy(from.data(), Space::host, to, space, from.size());
+  if (space == Space::cuda && from.size()) device::keep(std::make_shared<List>(std::move(from)));
+}
+// The values in the memory of `space`.
+template <class T> Buffer<T> copy_to(Space space, std::vector<T> &&from)
+{
+  Buffer<T> to;
+  to.resize_unset(Extent{from.size(), space});
+  give(std::move(from), to.data(), space);
+  return to;
+}
 template <class T> Buffer<T> copy_to(Space space, const std::vector<T> &from)
 {
-  Buffer<T> to(Extent{from.size(), space});
-  copy(from.data(), Space::host, to.data(), space, from.size());
-  device::synchronize(space); // the original may go
+  Buffer<T> to;
+  to.resize_unset(Extent{from.size(), space});
+  if (space == Space::cuda) give(std::vector<T>(from), to.data(), space);
+  else copy(from.data(), Space::host, to.data(), space, from.size());
   return to;
 }
 

@@ -5,6 +5,7 @@
 // GPU.
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -55,6 +56,8 @@ inline void synchronize(Space space)    // the same where the space is the devic
 {
   if (space == Space::cuda) synchronize();
 }
+// Frees memory of the host, from which values are under way to the device, after the next wait for the stream.
+void        keep(std::shared_ptr<const void> memory);
 void       *stream();                   // cudaStream_t of everything that follows
 void        set_stream(void *stream);   // waits for the one before; DeviceError if a kernel failed there
 void        go_back_to(void *stream);   // from one that only records: nothing to wait for, and no error

@@ -135,6 +135,7 @@ struct State {
   Growing       scratch, result;
   std::set<void *> ordinary; // host memory that is not page-locked
   void         *little = nullptr; // locked memory for small copies to the host
+  std::vector<std::shared_ptr<const void>> kept; // until the next wait
 };
 State &state()
 {
@@ -386,8 +387,10 @@ void synchronize()
   while ((e = cudaStreamQuery(state().stream)) == cudaErrorNotReady &&
          std::chrono::steady_clock::now() - start < patience) { }
   if (e == cudaErrorNotReady) e = cudaStreamSynchronize(state().stream);
+  state().kept.clear();
   check(e);
 }
+void keep(std::shared_ptr<const void> memory) { state().kept.push_back(std::move(memory)); }
 // The driver takes ordinary memory through small buffers, at a tenth of the speed of locked pages; locking them takes
 // less than that.
 void copy_once_from_host(void *to, const void *from, size_t bytes)
@@ -467,6 +470,7 @@ void        copy_to_host(void *, const void *, size_t) { throw DeviceError(none)
 void        copy_from_host(void *, const void *, size_t) { throw DeviceError(none); }
 void        copy_once_from_host(void *, const void *, size_t) { throw DeviceError(none); }
 void        synchronize() { throw DeviceError(none); }
+void        keep(std::shared_ptr<const void>) { }
 void       *stream() { return nullptr; }
 void        set_stream(void *) { }
 void        go_back_to(void *) { }

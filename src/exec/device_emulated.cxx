@@ -190,6 +190,7 @@ void  copy_to_host(void *to, const void *from, size_t bytes)
 }
 void  copy_from_host(void *to, const void *from, size_t bytes) { Open o(Space::cuda); memcpy(to, from, bytes); }
 void  synchronize() { check(); }
+void  keep(std::shared_ptr<const void>) { } // nothing is under way
 void  copy_once_from_host(void *to, const void *from, size_t bytes)
 {
   copy_from_host(to, from, bytes);

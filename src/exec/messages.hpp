@@ -2,6 +2,7 @@
 #pragma once
 #include <mpi.h>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -16,6 +17,15 @@ struct Messages {
     begins      = sums(counts);
     from_begins = sums(from_counts);
   }
+  // Two kinds of lists, of which the processes tell each other at once.
+  static std::pair<Messages, Messages> both(MPI_Comm comm, const std::vector<int> &a, const std::vector<int> &b)
+  {
+    std::vector<int> counts, from(2 * a.size()), from_a, from_b;
+    for (size_t r = 0; r < a.size(); ++r) counts.insert(counts.end(), {a[r], b[r]});
+    MPI_Alltoall(counts.data(), 2, MPI_INT, from.data(), 2, MPI_INT, comm);
+    for (size_t r = 0; r < from.size(); r += 2) from_a.push_back(from[r]), from_b.push_back(from[r + 1]);
+    return {Messages(comm, a, from_a), Messages(comm, b, from_b)};
+  }
   // width: numbers of each item
   template <class V> std::vector<V> send(const std::vector<V> &list, int width = 1) const
   {
@@ -27,6 +37,10 @@ struct Messages {
   }
 
 private:
+  Messages(MPI_Comm c, const std::vector<int> &number, const std::vector<int> &from) :
+    counts(number), begins(sums(number)), from_counts(from), from_begins(sums(from)), comm(c)
+  {
+  }
   template <class V>
   std::vector<V> pass(const std::vector<V> &list, int width, std::vector<int> out, std::vector<int> out_begins,
                       std::vector<int> in, std::vector<int> in_begins) const

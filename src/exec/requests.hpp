@@ -55,7 +55,7 @@ public:
       copy(others.data() + at * (size_t)width, Space::host, items.data() + item * (size_t)width, items.space(),
            n * (size_t)width);
     });
-    device::synchronize(items.space()); // the originals go
+    if (items.space() == Space::cuda) device::keep(std::make_shared<std::vector<V>>(std::move(others)));
   }
   // Sends the items and has all of them answered: f(n, items, answers) is called for n of other processes and, run by
   // run, for this process's own. Collective.

@@ -2,62 +2,78 @@
 // that it is coupled with most, and all that pick each other in a chain become one. A round leaves a third or a fourth
 // of them, and the couplings between these are added up for the next one.
 //
-// One process has its own rounds, on the host (agglomerate_host.cxx) or a device (agglomerate_device.k.cxx). Those of
-// several are on the host, where a process knows the clusters of its own nodes and those of its ghosts. What is known
-// of clusters that are those of some process's ghosts, among them all that have nodes on several processes, is
-// collected by all: on each it is in proportion to the clusters along the borders of the processes.
+// These are the rounds of a host, and agglomerate_device.k.cxx has those of a device. A process knows the clusters of
+// its own nodes and those of its ghosts, which are among the common ones (common_clusters.hpp).
 #include "tree/agglomerate.hpp"
-#include "tree/agglomeration.hpp"
-#include "tree/couplings.hpp"
+#include "tree/common_clusters.hpp"
 #include "tree/keepers.hpp"
 #include "exec/gather.hpp"
 #include "exec/host_view.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <memory>
 
 namespace tessera::tree {
 
 namespace {
 
-// of a cluster with another one
-struct Coupling {
-  double of, id, name, weight;
-  bool   operator<(const Coupling &o) const { return of != o.of ? of < o.of : id < o.id; }
+// The couplings of own clusters. Those with itself are listed, too, and are none.
+template <class W> struct Couplings {
+  const int *first, *to;
+  const W   *weight;
+  template <class F> void each(int k, const F &f) const // f(other cluster, how much)
+  {
+    for (int e = first[k]; e < first[k + 1]; ++e)
+      if (to[e] != k) f(to[e], std::fabs((double)weight[e]));
+  }
 };
+// Memory for more of them than there are, of which the rest is not touched: most of the time of a first round would be
+// page faults.
+struct Sums {
+  std::vector<int>          first;
+  std::unique_ptr<int[]>    to;
+  std::unique_ptr<double[]> weight;
+  Couplings<double>         couplings() const { return {first.data(), to.get(), weight.get()}; }
+};
+
 class Agglomeration {
 public:
-  Agglomeration(MPI_Comm comm, const Rules &rules) : comm_(comm), rules_(rules) { }
+  Agglomeration(MPI_Comm comm, const Rules &rules, bool distributed) :
+    comm_(comm), rules_(rules), distributed_(distributed), common_(comm)
+  {
+  }
   template <class T> void                grow(Level<T> &level);
   const std::vector<std::vector<double>> &labels() const { return labels_; }
 
 private:
-  const Cluster &total(const Cluster &c) const // of all processes, after collect()
+  int  at(int k) const { return distributed_ ? at_[(size_t)k] : -1; } // among the common ones
+  bool divided(int k) const { return at(k) >= 0 && common_.divided()[(size_t)at(k)]; }
+  const Cluster &total(int k) const // of all processes, after collect()
   {
-    const auto known = known_.find(c.id);
-    return known == known_.end() ? c : known->second;
+    return at(k) >= 0 ? common_.totals()[(size_t)at(k)] : cluster_[(size_t)k];
   }
   void keep_labels(); // those of clusters that count
-  bool enclose();
-  bool collected(double id) const { return known_.count(id) > 0; }
-  template <class T> void begin(Level<T> &level);
-  template <class W> void look_outside(const Couplings<W> &between);
-  template <class W> void collect(const Couplings<W> &between);
-  template <class W> bool round(const Couplings<W> &between);
-  template <class W> void contract(const Couplings<W> &between, Sets &sets, const std::vector<double> &id);
-  void                    pick_collected();
+  void become_one(bool all);
+  void enclose();
+  template <class T> void   begin(Level<T> &level);
+  template <class W> void   look_outside(const Couplings<W> &between);
+  template <class W> double collect(const Couplings<W> &between);
+  template <class W> bool   round(const Couplings<W> &between);
+  std::vector<Tie>          ties(Sets &sets) const;
+  template <class W> void   contract(const Couplings<W> &between, Sets &sets, const std::vector<double> &id);
+  template <class W> void   add_up(const Couplings<W> &between, const std::vector<int> &begin,
+                                   const std::vector<int> &member, const std::vector<int> &now, size_t all);
   MPI_Comm             comm_;
   Rules                rules_;
+  bool                 distributed_;
   std::vector<std::vector<double>> labels_; // of own nodes
-  int                  own_ = 0;        // clusters of own nodes come first, then others of ghosts
+  int                  own_ = 0;        // clusters of own nodes come first, in order, then others of ghosts
   std::vector<Cluster> cluster_;
-  std::vector<int>     node_, ghost_;   // the clusters of own nodes and of ghosts
+  std::vector<int>     node_, at_;      // the clusters of own nodes; where clusters are among the common ones
   std::vector<double>  largest_;        // coupling of each own cluster
   Sums                 sums_;           // their couplings
-  std::map<double, Cluster>                known_;  // collected
-  std::vector<Coupling>                    couplings_; // of these
-  std::vector<std::pair<double, double>>   picks_;
+  CommonClusters       common_;
 };
 
 template <class T> void Agglomeration::begin(Level<T> &level)
@@ -68,17 +84,20 @@ template <class T> void Agglomeration::begin(Level<T> &level)
   const double           before = sum_before(comm_, (double)n);
   std::vector<double>    number(all);
   for (size_t p = 0; p < n; ++p) number[p] = before + (double)p;
-  Buffer<double> numbers = copy_to(level.exec.space, number);
-  level.exchange.forward(numbers.data(), 1);
-  number = listed(numbers);
+  if (distributed_) {
+    Buffer<double> numbers = copy_to(level.exec.space, number);
+    level.exchange.forward(numbers.data(), 1);
+    number = listed(numbers);
+  }
   own_ = level.n;
   cluster_.resize(all);
   for (size_t p = 0; p < all; ++p) {
     cluster_[p].id = number[p];
     if (p < n) cluster_[p].name = name_of(key.data(), (int)p, number[p]);
     if (p < n) cluster_[p].diagonal = inverse.data()[p] > 0 ? 1 / (double)inverse.data()[p] : 0;
-    (p < n ? node_ : ghost_).push_back((int)p);
+    if (p < n) node_.push_back((int)p);
   }
+  if (distributed_) common_.begin(std::vector<double>(number.begin() + (ptrdiff_t)n, number.end()));
 }
 
 template <class W> void Agglomeration::look_outside(const Couplings<W> &between)
@@ -92,62 +111,54 @@ template <class W> void Agglomeration::look_outside(const Couplings<W> &between)
   }
 }
 
-// What all processes know of the clusters of ghosts.
-template <class W> void Agglomeration::collect(const Couplings<W> &between)
+// Others learn of own clusters, and these of others. Returns how many clusters count, where they enclose others.
+template <class W> double Agglomeration::collect(const Couplings<W> &between)
 {
-  std::vector<double> id;
-  for (int k : ghost_) id.push_back(cluster_[(size_t)k].id);
-  std::sort(id.begin(), id.end());
-  id.erase(std::unique(id.begin(), id.end()), id.end());
-  known_.clear();
-  for (double k : gather_from_all(comm_, id).all) known_[k].id = -1;
-  std::vector<Cluster>  mine;
+  double                counts = 0;
+  std::vector<Part>     parts;
   std::vector<Coupling> couplings;
+  at_.clear();
+  for (size_t k = 0; distributed_ && k < cluster_.size(); ++k) at_.push_back(common_.at(cluster_[k].id));
   for (int k = 0; k < own_; ++k) {
-    const Cluster &c = cluster_[(size_t)k];
-    if (!collected(c.id)) continue;
-    mine.push_back(c);
-    between.each(k, [&](int q, double w) {
-      if (const Cluster &o = cluster_[(size_t)q]; o.id != c.id) couplings.push_back({c.id, o.id, o.name, w});
-    });
+    if (at(k) < 0) counts += rules_.encloses && rules_.counts(cluster_[(size_t)k]);
+    else parts.push_back({at(k), cluster_[(size_t)k]});
+    if (divided(k))
+      between.each(k, [&](int q, double w) {
+        const Cluster &o = cluster_[(size_t)q];
+        couplings.push_back({at(k), at(q), o.id, o.name, w, rules_.closed_nodes(o)});
+      });
   }
-  for (const Cluster &c : gather_from_all(comm_, mine).all)
-    if (Cluster &k = known_[c.id]; k.id < 0) k = c;
-    else k.join(c);
-  couplings_ = gather_from_all(comm_, couplings).all;
-  std::sort(couplings_.begin(), couplings_.end());
-  for (Cluster &c : cluster_)
-    if (const auto k = known_.find(c.id); k != known_.end()) c.name = k->second.name;
+  if (!distributed_) return counts;
+  counts = common_.collect(parts, couplings, rules_, counts);
+  for (size_t k = 0; k < cluster_.size(); ++k)
+    if (at_[k] >= 0) cluster_[k].name = common_.totals()[(size_t)at_[k]].name;
+  return counts;
 }
 
-void Agglomeration::pick_collected()
+// What others must know of the sets.
+std::vector<Tie> Agglomeration::ties(Sets &sets) const
 {
-  for (size_t k = 0; k < couplings_.size();) {
-    const Cluster &from = known_[couplings_[k].of];
-    Pick           pick;
-    while (k < couplings_.size() && couplings_[k].of == from.id) {
-      Coupling sum = couplings_[k];
-      while (++k < couplings_.size() && couplings_[k].of == sum.of && couplings_[k].id == sum.id)
-        sum.weight += couplings_[k].weight;
-      const auto other = known_.find(sum.id);
-      pick.offer(from, sum.weight, sum.id, other == known_.end() ? sum.name : other->second.name, 0);
-    }
-    if (rules_.grows(from) && pick.id >= 0) picks_.push_back({from.id, pick.id});
+  std::vector<Tie> list;
+  for (int k = 0; k < (int)cluster_.size(); ++k) {
+    const int    root = sets.root(k);
+    const double id   = cluster_[(size_t)k].id;
+    if (root == k) continue;
+    if (at(k) >= 0 || std::binary_search(common_.picked().begin(), common_.picked().end(), id))
+      list.push_back({at(k), at(root), id, cluster_[(size_t)root].id});
   }
+  return list;
 }
 
 // False: nothing grows any more.
 template <class W> bool Agglomeration::round(const Couplings<W> &between)
 {
   look_outside(between);
-  picks_.clear();
-  collect(between);
-  pick_collected();
-  double found = (double)picks_.size();
-  Sets   sets(cluster_.size());
+  const bool encloses = collect(between) > 0;
+  double     found = 0;
+  Sets       sets(cluster_.size());
   for (int k = 0; k < own_; ++k) {
     const Cluster &c = cluster_[(size_t)k];
-    if (!rules_.grows(c) || collected(c.id)) continue;
+    if (!rules_.grows(c) || divided(k)) continue;
     Pick         pick;
     const double likely = 0.999 * largest_[(size_t)k];
     between.each(k, [&](int q, double w) {
@@ -155,37 +166,52 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
     });
     if (pick.at < 0) continue;
     sets.join(k, pick.at);
+    between.each(k, [&](int q, double w) {
+      if (rules_.takes_in(c, pick, rules_.closed_nodes(total(q)), w)) sets.join(k, q);
+    });
     ++found;
   }
-  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  const bool encloses = rules_.encloses && enclose();
-  if (!(found > 0)) return encloses;
-  // those that meet clusters which all know
-  std::vector<double>      picked;
-  std::map<double, double> parent;
-  const auto               find = [&](double r) {
-    for (auto at = parent.find(r); at != parent.end() && at->second != r; at = parent.find(r)) r = at->second;
-    return r;
-  };
-  const auto join = [&](double a, double b) {
-    a = find(a), b = find(b);
-    parent[std::max(a, b)] = std::min(a, b);
-  };
-  for (const auto &p : picks_) picked.push_back(p.second);
-  std::sort(picked.begin(), picked.end());
-  const auto          id_of = [&](int k) { return cluster_[(size_t)sets.root(k)].id; };
-  std::vector<double> pairs, id;
-  for (int k = 0; k < (int)cluster_.size(); ++k)
-    if (const double c = cluster_[(size_t)k].id;
-        sets.root(k) != k && (collected(c) || std::binary_search(picked.begin(), picked.end(), c)))
-      pairs.insert(pairs.end(), {c, id_of(k)});
-  pairs = gather_from_all(comm_, pairs).all;
-  for (size_t k = 0; k < pairs.size(); k += 2) join(pairs[k], pairs[k + 1]);
-  for (const auto &p : picks_) join(p.first, p.second);
+  if (encloses) enclose();
+  if (distributed_ ? !common_.join(ties(sets), found) : !(found > 0)) return encloses;
+  std::vector<double> id;
   id.reserve(cluster_.size());
-  for (int k = 0; k < (int)cluster_.size(); ++k) id.push_back(find(id_of(k)));
+  for (int k = 0; k < (int)cluster_.size(); ++k) {
+    const double root = cluster_[(size_t)sets.root(k)].id;
+    id.push_back(distributed_ ? common_.now(root) : root);
+  }
   contract(between, sets, id);
   return true;
+}
+
+// The couplings of the new clusters, of which `all` are known: now[k] is that of the cluster k, and begin and member
+// list those of each of the own ones.
+template <class W>
+void Agglomeration::add_up(const Couplings<W> &between, const std::vector<int> &begin, const std::vector<int> &member,
+                           const std::vector<int> &now, size_t all)
+{
+  const int        n = (int)begin.size() - 1;
+  const size_t     most = (member.empty() ? 0 : (size_t)between.first[member.size()]) + (size_t)n + 1;
+  Sums             sums{std::vector<int>(begin.size()), std::unique_ptr<int[]>(new int[most]),
+            std::unique_ptr<double[]>(new double[most])};
+  std::vector<int> places(all, -1);
+  int *const       to = sums.to.get(), *const place = places.data();
+  double *const    weight = sums.weight.get();
+  const int *const from = between.first, *const old = between.to, *const become = now.data();
+  int              entries = 0;
+  for (int k = 0; k < n; ++k) {
+    const int start = entries++;
+    place[k] = start, to[start] = k, weight[start] = weight[entries] = 0;
+    for (int m = begin[(size_t)k]; m < begin[(size_t)k + 1]; ++m)
+      for (int e = from[member[(size_t)m]], end = from[member[(size_t)m] + 1]; e < end; ++e) {
+        // without branches, which nobody could predict
+        const int q = become[old[e]], listed = place[q], is_new = listed < start;
+        const int at = listed ^ ((listed ^ entries) & -is_new);
+        place[q] = at, to[at] = q, weight[at] += std::fabs((double)between.weight[e]);
+        weight[entries += is_new] = 0;
+      }
+    sums.first[(size_t)k + 1] = entries;
+  }
+  sums_ = std::move(sums);
 }
 
 // Clusters with the same new number become one.
@@ -226,9 +252,8 @@ void Agglomeration::contract(const Couplings<W> &between, Sets &sets, const std:
   for (size_t k = 0; k < n; ++k) begin[k + 1] += begin[k];
   std::vector<int> next(begin);
   for (int k = 0; k < own_; ++k) member[(size_t)next[(size_t)now[(size_t)k]]++] = k;
-  sums_ = add_up(between, begin, member, now, all);
-  for (std::vector<int> *list : {&node_, &ghost_})
-    for (int &k : *list) k = now[(size_t)k];
+  add_up(between, begin, member, now, all);
+  for (int &k : node_) k = now[(size_t)k];
   cluster_ = std::move(joined);
   own_     = (int)n;
 }
@@ -241,7 +266,7 @@ template <class T> void Agglomeration::grow(Level<T> &level)
   const bool any = round(Couplings<T>{first.data(), to.data(), a.data()});
   while (any && round(sums_.couplings())) { }
   keep_labels();
-  for (int k = 0; k < own_; ++k) cluster_[(size_t)k].diagonal = cluster_[(size_t)k].outside;
+  become_one(true);
   rules_.encloses = true;
   while (any && round(sums_.couplings())) { }
 }
@@ -249,22 +274,23 @@ template <class T> void Agglomeration::grow(Level<T> &level)
 void Agglomeration::keep_labels()
 {
   std::vector<double> of((size_t)own_), label;
-  for (size_t k = 0; k < of.size(); ++k) of[k] = rules_.counts(total(cluster_[k])) ? cluster_[k].id : -1;
+  for (int k = 0; k < own_; ++k) of[(size_t)k] = rules_.counts(total(k)) ? cluster_[(size_t)k].id : -1;
   for (int k : node_) label.push_back(of[(size_t)k]);
   labels_.push_back(std::move(label));
 }
 
-// Are there clusters that enclose others? From then on they count as one.
-bool Agglomeration::enclose()
+// Those that count, or all, become one each.
+void Agglomeration::become_one(bool all)
 {
-  double found = 0;
-  for (int k = 0; k < own_; ++k) found += rules_.counts(total(cluster_[(size_t)k]));
-  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  if (!(found > 0)) return false;
-  keep_labels();
   for (int k = 0; k < own_; ++k)
-    if (Cluster &c = cluster_[(size_t)k]; rules_.counts(total(c))) c.diagonal = c.outside;
-  return true;
+    if (Cluster &c = cluster_[(size_t)k]; all || rules_.counts(total(k))) c.diagonal = c.outside;
+}
+
+// There are clusters that enclose others: from then on they count as one.
+void Agglomeration::enclose()
+{
+  keep_labels();
+  become_one(false);
 }
 
 } // namespace
@@ -273,12 +299,12 @@ template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<
 {
   const Rules rules{Closed(dim), level.nodes / 2};
   if constexpr (device::built)
-    if (level.exec.on_device() && !level.distributed) try {
-        return agglomerate_on_device(level, rules);
+    if (level.exec.on_device()) try {
+        return agglomerate_on_device(comm, level, rules);
       } catch (const DeviceMemoryError &) { // the host has room
+        if (level.distributed) throw;       // but others are on their devices
       }
-  if (!level.distributed) return agglomerate_on_host(level, rules);
-  Agglomeration clusters(comm, rules);
+  Agglomeration clusters(comm, rules, level.distributed);
   clusters.grow(level);
   std::vector<Buffer<double>> labels;
   for (const std::vector<double> &of : clusters.labels()) labels.push_back(copy_to(level.exec.space, of));

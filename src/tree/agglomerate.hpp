@@ -12,8 +12,8 @@ struct Rules;
 // before, as often as there are any. Which nodes are in a cluster does not depend on the processes, but for rounding at
 // the thresholds. Collective; lists are as many on all processes.
 template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<T> &level, int dim);
-// The same of one process, on the host or on its device.
-template <class T> std::vector<Buffer<double>> agglomerate_on_host(const Level<T> &level, const Rules &rules);
-template <class T> std::vector<Buffer<double>> agglomerate_on_device(Level<T> &level, const Rules &rules);
+// The same on the devices of the processes.
+template <class T>
+std::vector<Buffer<double>> agglomerate_on_device(MPI_Comm comm, Level<T> &level, const Rules &rules);
 
 } // namespace tessera::tree

@@ -41,17 +41,6 @@ struct Cluster {
   }
 };
 
-// Which clusters of at most `most` nodes count, and which grow: before some have been closed, and when they enclose
-// others. One that encloses others rests for a round, until it is one, lest it join part of a neighbour.
-struct Rules {
-  Closed  closed;
-  double  most;
-  bool    encloses = false;
-  HD bool has_closed(const Cluster &c) const { return closed(c.nodes, c.diagonal, c.outside); }
-  HD bool counts(const Cluster &c) const { return (encloses ? c.encloses() : has_closed(c)) && c.nodes <= most; }
-  HD bool grows(const Cluster &c) const { return encloses ? !c.encloses() && c.nodes <= most : !has_closed(c); }
-};
-
 // Sums that differ by rounding only, as other processes add them up in another order, count as equal.
 HD inline double rounded(double w)
 {
@@ -77,6 +66,25 @@ struct Pick {
     const uint64_t next = mix((uint64_t)low * golden_ratio + mix((uint64_t)high));
     if (w == weight && next <= order) return;
     weight = w, id = other, order = next, at = k;
+  }
+};
+
+// Which clusters of at most `most` nodes count, and which grow: before some have been closed, and when they enclose
+// others. One that encloses others rests for a round, until it is one, lest it join part of a neighbour.
+struct Rules {
+  Closed  closed;
+  double  most;
+  bool    encloses = false;
+  HD bool has_closed(const Cluster &c) const { return closed(c.nodes, c.diagonal, c.outside); }
+  HD bool counts(const Cluster &c) const { return (encloses ? c.encloses() : has_closed(c)) && c.nodes <= most; }
+  HD bool grows(const Cluster &c) const { return encloses ? !c.encloses() && c.nodes <= most : !has_closed(c); }
+  // The nodes of one that is closed; of one that grows infinitely many: it picks for itself.
+  HD double closed_nodes(const Cluster &c) const { return has_closed(c) ? c.nodes : HUGE_VAL; }
+  // One that grows takes in, with its pick, closed ones that are small beside it and tied to it nearly as much: each
+  // of them changes little, and rounds would be as many as there are.
+  HD bool takes_in(const Cluster &from, const Pick &pick, double nodes, double weight) const
+  {
+    return !encloses && 8 * nodes <= from.nodes && rounded(weight) >= 0.5 * pick.weight;
   }
 };
 

@@ -144,9 +144,10 @@ std::vector<int> describe(const Exec &exec, const Division &d, const int *list, 
 }
 
 // Rows of others, for which this process has parts, on the way to their owners; heads and columns are vertices by three
-// numbers. The counts are of each process; entry_owner is of each column.
+// numbers; of each row the number there and how many columns it has. The counts are of each process; entry_owner is of
+// each column.
 struct RowsToSend {
-  std::vector<int> heads, columns, index, length, row_counts, entry_counts, entry_owner;
+  std::vector<int> heads, columns, row, row_counts, entry_counts, entry_owner;
 };
 template <class T> RowsToSend rows_of_others(const Level<T> &coarse, const Division &d, MPI_Comm comm)
 {
@@ -161,11 +162,11 @@ template <class T> RowsToSend rows_of_others(const Level<T> &coarse, const Divis
   to.entry_counts.resize((size_t)size);
   for (size_t r = 0; r < others; ++r) {
     const int owner = to.heads[3 * r + 1];
-    to.index.push_back(to.heads[3 * r + 2]);
-    to.length.push_back(begin[r + 1] - begin[r]);
+    const int length = begin[r + 1] - begin[r];
+    to.row.insert(to.row.end(), {to.heads[3 * r + 2], length});
     ++to.row_counts[(size_t)owner];
-    to.entry_counts[(size_t)owner] += to.length.back();
-    to.entry_owner.insert(to.entry_owner.end(), (size_t)to.length.back(), owner);
+    to.entry_counts[(size_t)owner] += length;
+    to.entry_owner.insert(to.entry_owner.end(), (size_t)length, owner);
   }
   return to;
 }
@@ -183,11 +184,13 @@ PartsOfRows receive_rows(const Messages &of_rows, const Messages &of_entries, co
   PartsOfRows            got;
   const int              rows = coarse.rows;
   std::vector<int>       asked;
-  got.row = of_rows.send(sent.index);
-  const std::vector<int> lengths = of_rows.send(sent.length), columns = of_entries.send(sent.columns, 3),
+  const std::vector<int> of_row = of_rows.send(sent.row, 2), columns = of_entries.send(sent.columns, 3),
                          beyond = describe(coarse.exec, d, nullptr, rows, (int)d.vertex.size() - rows);
-  got.begin.resize(lengths.size() + 1);
-  std::partial_sum(lengths.begin(), lengths.end(), got.begin.begin() + 1);
+  got.begin.push_back(0);
+  for (size_t k = 0; k < of_row.size(); k += 2) {
+    got.row.push_back(of_row[k]);
+    got.begin.push_back(got.begin.back() + of_row[k + 1]);
+  }
   for (size_t e = 0; e < columns.size(); e += 3) asked.push_back(columns[e]);
   const Buffer<int> number = copy_to(coarse.exec.space, asked);
   Buffer<int>       found = make_unset<int>(coarse.exec, asked.size());
@@ -306,15 +309,21 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
   // their vertices
   for_each(exec_, cells.n,
            MarkOthers{begin, vertex, d.owner.data(), bits.data(), corners, own, rank, state.data()});
-  Buffer<unsigned char> flag = make_unset<unsigned char>((size_t)n);
-  const auto            where = [&](const Buffer<int> &of, int v) {
-    Buffer<int> place;
-    for_each(exec_, n, FlagEqual{of.data(), v, flag.data()});
-    select(exec_, n, flag, place);
-    return place;
+  struct Places {
+    Buffer<unsigned char> flag;
+    Buffer<int>           before, place;
   };
-  const Buffer<int> mine = where(d.owner, rank), other = where(state, present), of_others = where(state, needed);
-  Buffer<int>       owners_here = make_unset<int>(of_others.size());
+  Places     those[3];
+  const auto mark = [&](Places &to, const Buffer<int> &of, int v) {
+    to.flag = make_unset<unsigned char>((size_t)n);
+    for_each(exec_, n, FlagEqual{of.data(), v, to.flag.data()});
+    count_flags(exec_, n, to.flag, to.before);
+  };
+  mark(those[0], d.owner, rank), mark(those[1], state, present), mark(those[2], state, needed);
+  const std::vector<int> found = last_of(exec_, {&those[0].before, &those[1].before, &those[2].before});
+  for (size_t k = 0; k < 3; ++k) take_places(exec_, n, those[k].flag, those[k].before, found[k], those[k].place);
+  const Buffer<int> &mine = those[0].place, &other = those[1].place, &of_others = those[2].place;
+  Buffer<int>        owners_here = make_unset<int>(of_others.size());
   for_each(exec_, (int)of_others.size(),
            GatherValues<int>{of_others.data(), d.owner.data(), owners_here.data()});
   const std::vector<int> list = listed(of_others), owner = listed(owners_here);
@@ -341,7 +350,7 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
 {
   const int         own = coarse.n, rows = coarse.rows;
   const RowsToSend  sent = rows_of_others(coarse, d, comm_);
-  const Messages    of_rows(comm_, sent.row_counts), of_entries(comm_, sent.entry_counts);
+  const auto        [of_rows, of_entries] = Messages::both(comm_, sent.row_counts, sent.entry_counts);
   const PartsOfRows got = receive_rows(of_rows, of_entries, sent, coarse, d);
   MergedRows        merged = merge_rows(coarse, got);
   // ghosts are the vertices of others' rows, then other columns
@@ -362,9 +371,11 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   Buffer<int>       begin = make_unset<int>((size_t)rows + 1), of_merged = make_unset<int>(lengths.size());
   for_each(exec_, rows, LengthsOfRows{nullptr, coarse.i.data(), begin.data()});
   for_each(exec_, (int)row.size(), ScatterValues<int>{row.data(), length.data(), begin.data()});
-  d.entries = (size_t)scan(exec_, rows, begin);
-  const int   entries = fetch(begin, (size_t)own);
-  Buffer<int> j = make_unset<int>((size_t)entries);
+  sum_up(exec_, rows, begin);
+  const std::vector<int> ends = listed(begin, (size_t)own, (size_t)(rows - own) + 1);
+  const int              entries = ends.front();
+  Buffer<int>            j = make_unset<int>((size_t)entries);
+  d.entries = (size_t)ends.back();
   for_each(exec_, own, MoveRows{coarse.i.data(), coarse.j.data(), begin.data(), to.data(), rows, j.data()});
   for_each(exec_, (int)row.size(), PutRows{row.data(), begin.data(), begin_of.data(), column.data(), j.data()});
   // where the numbers of others' parts go, and those here

@@ -163,8 +163,7 @@ template <class T> void NumericSetup<T>::reduce_statistics(const std::vector<siz
   for (size_t k : at) mine.push_back(found[k]);
   MPI_Allreduce(MPI_IN_PLACE, mine.data(), (int)mine.size(), MPI_DOUBLE, how, comm_);
   for (size_t k = 0; k < at.size(); ++k) found[at[k]] = mine[k];
-  copy(here, statistics_);
-  device::synchronize(exec_.space);
+  give(std::move(here), statistics_.data(), exec_.space);
 }
 
 template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, const Buffer<int> &perm,

@@ -141,8 +141,9 @@ void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y
   if (params_.aggregation) return for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
   make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
-  if (lost()) return;
+  // what a failed device makes of vertices is dropped
   if (fine.distributed && divides_tree()) return number_local_vertices(exec_, keepers_, cells, used);
+  if (lost()) return;
   if (fine.distributed) reduce(used, MPI_UNSIGNED_CHAR, MPI_BOR);
   number_vertices(exec_, cells, used);
 }

@@ -255,8 +255,7 @@ protected:
   {
     Buffer<V> here = on_host(v);
     MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), type, how, comm_);
-    copy(here, v);
-    device::synchronize(exec_.space);
+    give(std::move(here), v.data(), exec_.space);
   }
   template <class V> Buffer<V> make(size_t n) const
   {

@@ -17,15 +17,19 @@ std::vector<long long> below(const Exec &exec, int n, const Key *sorted, const s
   return std::vector<long long>(counts.begin(), counts.end() - 1);
 }
 
-// The key at the place all r / size in the order of all processes' keys, for each r; four bits at a time.
+// The key at the place all r / size in the order of all processes' keys, for each r; some bits at a time, four or more.
 std::vector<Key> quantiles(const Exec &exec, MPI_Comm comm, int size, int bits, int n, const Key *sorted)
 {
-  constexpr int    digits = 15;
+  constexpr int    most = 4096; // keys that are counted at a time, so that messages stay short
   long long        all = n;
-  std::vector<Key> key((size_t)size), looked((size_t)(digits * size));
+  std::vector<Key> key((size_t)size);
+  int              at_once = 4;
+  while (at_once < 12 && ((size << (at_once + 1)) <= most)) ++at_once;
   MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_LONG_LONG, MPI_SUM, comm);
-  for (int shift = (bits + 3) / 4 * 4; shift > 0;) {
-    shift -= 4;
+  for (int shift = bits; shift > 0;) {
+    const int        step = std::min(at_once, shift), digits = (1 << step) - 1;
+    std::vector<Key> looked((size_t)(digits * size));
+    shift -= step;
     for (int r = 0; r < size; ++r)
       for (int d = 0; d < digits; ++d) looked[(size_t)(digits * r + d)] = key[(size_t)r] + ((Key)(d + 1) << shift);
     std::vector<long long> count = below(exec, n, sorted, looked);
@@ -103,6 +107,25 @@ std::vector<int> begins_at_keepers(const Exec &exec, const Keepers &keepers, int
   return std::vector<int>(begins.begin(), begins.end());
 }
 
+std::vector<std::vector<int>> begins_of_runs(const Exec &exec, const Keepers &keepers, int n, int second,
+                                             const Key *keys, Key none)
+{
+  std::vector<Key> least = keepers.begin;
+  least.push_back(none);
+  const size_t      count = least.size();
+  const Buffer<Key> ends = copy_to(exec.space, std::move(least));
+  Buffer<int>       first, next, both;
+  both.resize_unset(Extent{2 * count, exec.space});
+  bucket_starts(exec, n, keys, (int)count, ends.data(), first);
+  bucket_starts(exec, second, keys + n, (int)count, ends.data(), next);
+  copy(first.data(), exec.space, both.data(), exec.space, count);
+  copy(next.data(), exec.space, both.data() + count, exec.space, count);
+  const std::vector<int>        found = listed(both); // the host waits once
+  std::vector<std::vector<int>> begins(2);
+  for (size_t k = 0; k < 2 * count; ++k) begins[k / count].push_back(found[k] + (k < count ? 0 : n));
+  return begins;
+}
+
 KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capacity, bool leaves, int n,
                    const Buffer<Key> &sorted, Keepers &keepers)
 {
@@ -147,10 +170,9 @@ KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capac
   kept.first = (int)before.size();
   kept.last  = kept.first + (int)merged.size();
   kept.key.resize_unset(Extent{before.size() + merged.size() + behind.size(), exec.space});
-  copy(before.data(), Space::host, kept.key.data(), exec.space, before.size());
   copy(merged.data(), exec.space, kept.key.data() + kept.first, exec.space, merged.size());
-  copy(behind.data(), Space::host, kept.key.data() + kept.last, exec.space, behind.size());
-  device::synchronize(exec.space);
+  give(std::move(before), kept.key.data(), exec.space);
+  give(std::move(behind), kept.key.data() + kept.last, exec.space);
   return kept;
 }
 

@@ -42,8 +42,11 @@ KeptKeys keep_keys(const Exec &exec, MPI_Comm comm, int dim, int bits, int capac
 // The cells of several keepers, with their ranks by the numbers of their nodes. Collective.
 std::vector<SpanningCell> spanning_cells(const Exec &exec, const Keepers &keepers, int dim, int capacity, int n,
                                          const Key *own);
-// Where the keys of each keeper begin among n keys in order, and the end, from which on keys are not below `none`.
+// Where the keys of each keeper begin among n keys in order, and the end, from which on keys are not below `none`; the
+// same of two runs, one behind the other.
 std::vector<int> begins_at_keepers(const Exec &exec, const Keepers &keepers, int n, const Key *keys, Key none);
+std::vector<std::vector<int>> begins_of_runs(const Exec &exec, const Keepers &keepers, int n, int second,
+                                             const Key *keys, Key none);
 
 // Values from a place on, and all of them, on the host.
 template <class V> std::vector<V> listed(const Buffer<V> &from, size_t first, size_t n)

@@ -116,13 +116,6 @@ struct CountHanging {
 
 // --- leaves of own nodes and ghosts ---
 
-// The same of a second run, which begins at a place.
-std::vector<int> moved(std::vector<int> begins, int by)
-{
-  for (int &b : begins) b += by;
-  return begins;
-}
-
 // The levels of the leaves in which finest cells are.
 struct FindLevels {
   const Key         *start;
@@ -316,11 +309,10 @@ LocalLeaves local_leaves(const Exec &exec, const Keepers &keepers, const Cells &
   sort_keys(exec, ghosts, dim * depth(dim) + 1, of_ghosts, order);
   for_each(exec, points, CopyValues<Key>{key.data(), asked.data()});
   for_each(exec, ghosts, CopyValues<Key>{of_ghosts.data(), asked.data() + points});
-  std::vector<int> of_points = begins_at_keepers(exec, keepers, points, asked.data(), none),
-                   of_rest   = moved(begins_at_keepers(exec, keepers, ghosts, of_ghosts.data(), none), points);
-  const int        inside = of_rest.back() - points; // ghosts in leaves
-  Buffer<int>      levels = make_unset<int>(exec, asked.size());
-  Requests(exec, keepers.comm, {of_points, of_rest})
+  const auto  of_nodes = begins_of_runs(exec, keepers, points, ghosts, asked.data(), none);
+  const int   inside = of_nodes[1].back() - points; // ghosts in leaves
+  Buffer<int> levels = make_unset<int>(exec, asked.size());
+  Requests(exec, keepers.comm, of_nodes)
     .ask(asked, 1, levels, 1, [&](int number, const Key *keys, int *to) {
       for_each(exec, number, FindLevels{kept.start.data(), kept.level.data(), kept.n, keys, to});
     });
@@ -362,10 +354,7 @@ LocalLeaves local_leaves(const Exec &exec, const Keepers &keepers, const Cells &
                           local.leaf.data() + n});
   // their corners
   Buffer<Key> corner = make_unset<Key>(exec, (size_t)cells.n * (size_t)(2 * corners + 1));
-  const Key *const starts = cells.start.data();
-  of_points = begins_at_keepers(exec, keepers, own, starts, none);
-  of_rest   = moved(begins_at_keepers(exec, keepers, others, starts + own, none), own);
-  Requests(exec, keepers.comm, {of_points, of_rest})
+  Requests(exec, keepers.comm, begins_of_runs(exec, keepers, own, others, cells.start.data(), none))
     .ask(cells.start, 1, corner, 2 * corners + 1, [&](int number, const Key *keys, Key *to) {
       for_each(exec, number,
                FindCorners{kept.start.data(), kept.hangs.data(), kept.vertex.data(), kept.key.data(),

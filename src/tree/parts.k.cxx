@@ -273,28 +273,26 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
     if (lost()) return false;
     join_at_vertices(exec_, comm_, cells, largest);
   }
-  Buffer<double> sum = make<double>(1);
+  Buffer<double> sums = make<double>(3); // changes here, and of ghosts; others
   for (;;) {
     sum_each(exec_, cells.n,
              SpreadLabels<T>{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
                              label.data(), coupled},
-             sum.data());
-    double changes = fetch(sum, 0);
+             sums.data());
     if (fine.distributed) {
       for_each(exec_, fine.n * corners, LabelsOfNodes{root.data(), label.data(), corners, of.data()});
       fine.exchange.forward(of.data(), corners);
       sum_each(exec_, fine.ghosts * corners, TakeLabels{root.data(), of.data(), fine.n, corners, label.data()},
-               sum.data());
-      changes = total(changes + fetch(sum, 0));
+               sums.data() + 1);
     }
     sum_each(exec_, points,
              CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(),
                          FirstLabels{points, offset, corners, nullptr}, counts_once()},
-             sum.data());
-    // labels only grow, so there will be fewer
-    const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
-    if (!(others > few)) return false;
-    if (changes == 0) return true;
+             sums.data() + 2);
+    std::vector<double> found = listed(sums);
+    if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, found.data(), 3, MPI_DOUBLE, MPI_SUM, comm_);
+    if (!(found[2] > few)) return false; // labels only grow, so there will be fewer
+    if (found[0] + found[1] == 0) return true;
   }
 }
 

@@ -243,10 +243,9 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
   const int n = coarse.n, own = (int)coarse.j.size(), bits = bits_of((Key)n * (Key)n);
   Buffer<Key> name = make_unset<Key>((size_t)own);
   for_each(exec_, n, NameEntries{coarse.i.data(), coarse.j.data(), (Key)n, name.data()});
-  const Gathered<Key> everyone = gather_from_all(comm_, on_host(name).data(), own);
-  const int           all = everyone.begin.back();
-  Buffer<Key>         sorted = make_unset<Key>((size_t)all), merged;
-  copy(everyone.all.data(), Space::host, sorted.data(), sorted.space(), sorted.size());
+  Gathered<Key>         everyone = gather_from_all(comm_, on_host(name).data(), own);
+  const int             all = everyone.begin.back();
+  Buffer<Key>           sorted = copy_to(exec_.space, std::move(everyone.all)), merged;
   Buffer<int>           order, place;
   Buffer<unsigned char> first = make_unset<unsigned char>((size_t)all);
   sort_keys(exec_, all, bits, sorted, order);
@@ -265,7 +264,6 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
   coarse.j = make_unset<int>((size_t)entries);
   for_each(exec_, entries, TakeColumn{merged.data(), (Key)n, coarse.j.data()});
   coarse.i = std::move(rows);
-  device::synchronize(exec_.space); // the original of the names goes
   return Failure::none;
 }
 

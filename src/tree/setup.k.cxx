@@ -143,11 +143,9 @@ template <class T> void Setup<T>::locate(double length)
 // The first keys of this process become those of all.
 template <class T> void Setup<T>::gather_keys(Buffer<Key> &keys, int count)
 {
-  const Gathered<Key> everyone = gather_from_all(comm_, on_host(keys).data(), count);
+  Gathered<Key> everyone = gather_from_all(comm_, on_host(keys).data(), count);
   points_.runs = everyone.begin;
-  keys         = make_unset<Key>(everyone.all.size());
-  copy(everyone.all.data(), Space::host, keys.data(), keys.space(), keys.size());
-  device::synchronize(exec_.space);
+  keys         = copy_to(exec_.space, std::move(everyone.all));
 }
 
 // By short keys of own nodes, in order, those of all in leaves of each size; several processes count parts.

@@ -1,0 +1,200 @@
+// The clusters of PC auxamg's smoother: those of several processes, on hosts and on devices, are those of one.
+// ranks: 1 2 3 4
+#include "auxamg_case.hpp"
+#include "tree/agglomerate.hpp"
+#include "exec/gather.hpp"
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mpi.h>
+#include <random>
+#include <set>
+
+using namespace tessera;
+using namespace tessera::tree;
+
+namespace {
+
+// Couplings between the nodes of a mesh
+struct Couplings {
+  int                                dim;
+  std::vector<std::map<int, double>> row;
+  int                                n() const { return (int)row.size(); }
+};
+using Weight = std::function<double(const int *, const int *)>; // between the nodes at two places
+
+Couplings grid(int dim, int m, const Weight &weight)
+{
+  const int n = dim == 2 ? m * m : m * m * m;
+  Couplings graph{dim, std::vector<std::map<int, double>>((size_t)n)};
+  for (int p = 0; p < n; ++p) {
+    const int at[3] = {p % m, p / m % m, p / (m * m)};
+    for (int q = 0, step = 1; q < dim; ++q, step *= m) {
+      if (at[q] + 1 == m) continue;
+      int to[3] = {at[0], at[1], at[2]};
+      ++to[q];
+      graph.row[(size_t)p][p + step] = graph.row[(size_t)(p + step)][p] = weight(at, to);
+    }
+  }
+  return graph;
+}
+
+// The same with other numbers of nodes.
+Couplings renumbered(const Couplings &from, const std::vector<int> &number)
+{
+  Couplings to{from.dim, std::vector<std::map<int, double>>(from.row.size())};
+  for (int p = 0; p < from.n(); ++p)
+    for (const auto &e : from.row[(size_t)p]) to.row[(size_t)number[(size_t)p]][number[(size_t)e.first]] = e.second;
+  return to;
+}
+
+// The labels of all nodes, list by list, where each process has the nodes from begin[rank] on.
+std::vector<std::vector<double>> labels_of(const Couplings &graph, MPI_Comm comm, const std::vector<int> &begin,
+                                           const Exec &where)
+{
+  int rank, size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  const int                  first = begin[(size_t)rank], last = begin[(size_t)rank + 1];
+  std::map<int, int>         ghost;
+  std::vector<int>           I(1, 0), J, owner, index;
+  std::vector<double>        A, inverse;
+  for (int p = first; p < last; ++p)
+    for (const auto &e : graph.row[(size_t)p])
+      if (e.first < first || e.first >= last) ghost[e.first] = 0;
+  for (auto &g : ghost) {
+    g.second = last - first + (int)owner.size();
+    owner.push_back((int)(std::upper_bound(begin.begin(), begin.end(), g.first) - begin.begin()) - 1);
+    index.push_back(g.first - begin[(size_t)owner.back()]);
+  }
+  for (int p = first; p < last; ++p) {
+    double diagonal = 0;
+    for (const auto &e : graph.row[(size_t)p]) {
+      const bool own = e.first >= first && e.first < last;
+      J.push_back(own ? e.first - first : ghost[e.first]);
+      A.push_back(-e.second);
+      diagonal += e.second;
+    }
+    J.push_back(p - first), A.push_back(diagonal);
+    inverse.push_back(1 / diagonal);
+    I.push_back((int)J.size());
+  }
+  if (first == last) I.clear(); // as on any process without nodes
+  Level<double> level(where, 1);
+  level.n = last - first, level.nodes = graph.n(), level.ghosts = (int)owner.size(), level.distributed = size > 1;
+  level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
+  if (size > 1) level.exchange = Exchange(where, Comm(comm), level.n, owner, index);
+  std::vector<std::vector<double>> all;
+  for (const Buffer<double> &label : agglomerate(comm, level, graph.dim)) all.push_back(gather_from_all(comm, get(label)).all);
+  return all;
+}
+
+// Nodes of all processes, as many of each, or none of the last one.
+std::vector<int> divided(int n, int size, bool empty)
+{
+  std::vector<int> begin;
+  const int        some = empty && size > 1 ? size - 1 : size;
+  for (int r = 0; r <= size; ++r) begin.push_back(r < some ? (int)((long long)n * r / some) : n);
+  return begin;
+}
+
+// Beside one process's host: how many clusters there are in all lists. Each process compares.
+size_t check(const Couplings &graph, const std::string &what, bool empty = false)
+{
+  int size;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const auto       expected = labels_of(graph, MPI_COMM_SELF, {0, graph.n()}, Exec());
+  size_t           found = 0;
+  for (const auto &list : expected) found += std::set<double>(list.begin(), list.end()).size();
+  for (int device = 0; device < 1 + unit_cuda(); ++device) {
+    const auto labels = labels_of(graph, MPI_COMM_WORLD, divided(graph.n(), size, empty), device ? exec() : Exec());
+    EXPECT_EQ(labels.size(), expected.size()) << what;
+    for (size_t k = 0; k < labels.size() && k < expected.size(); ++k) {
+      size_t other = 0;
+      for (size_t p = 0; p < expected[k].size(); ++p) other += labels[k][p] != expected[k][p];
+      EXPECT_EQ(other, 0u) << what << ", list " << k << (device ? " on a device" : " on a host");
+    }
+  }
+  return found;
+}
+
+// Numbers at random, of all nodes or of those in a band
+std::vector<int> shuffled(int n, bool all, unsigned seed)
+{
+  std::mt19937     random(seed);
+  std::vector<int> number((size_t)n);
+  for (int p = 0; p < n; ++p) number[(size_t)p] = p;
+  if (all) std::shuffle(number.begin(), number.end(), random);
+  else std::shuffle(number.begin() + n / 5, number.begin() + 4 * n / 5, random);
+  return number;
+}
+
+void check_numberings(const Couplings &graph, size_t least, const std::string &what)
+{
+  EXPECT_GE(check(graph, what), least) << what;
+  EXPECT_GE(check(graph, what + ", a process without nodes", true), least) << what;
+  EXPECT_GE(check(renumbered(graph, shuffled(graph.n(), false, 3)), what + ", a band in random order"), least) << what;
+  EXPECT_GE(check(renumbered(graph, shuffled(graph.n(), true, 5)), what + ", in random order"), least) << what;
+}
+
+double unit(std::mt19937 &random) { return (double)(random() % 100000) / 100000; }
+
+} // namespace
+
+// Squares and cubes of nodes between barriers, some of which leak.
+TEST(auxamg_clusters, between_barriers)
+{
+  for (int dim : {2, 3})
+    for (unsigned seed : {1u, 2u}) {
+      const int    side = dim == 2 ? 7 : 4;
+      std::mt19937 random(seed);
+      check_numberings(grid(dim, dim == 2 ? 6 * side : 4 * side, [&](const int *a, const int *b) {
+        bool within = true;
+        for (int q = 0; q < dim; ++q) within = within && a[q] / side == b[q] / side;
+        return (within || random() % 60 == 0 ? 1 : 1e-5) * (0.5 + unit(random));
+      }), 10, "barriers");
+    }
+}
+
+// Jumps by up to 1e6 from block to block, and no barriers: clusters of all sizes. Then some rows have couplings of which
+// the other node's row has none, as beside Dirichlet rows.
+TEST(auxamg_clusters, jumps)
+{
+  for (bool one_sided : {false, true})
+    for (int dim : {2, 3})
+      for (unsigned seed : {3u, 4u}) {
+        const int           side = 4, m = dim == 2 ? 44 : 14;
+        std::mt19937        random(seed);
+        std::vector<double> of(1000);
+        for (double &v : of) v = std::pow(10., 6 * unit(random));
+        const auto at = [&](const int *a) { return of[(size_t)(a[0] / side + 12 * (a[1] / side) + (dim == 3 ? 144 * (a[2] / side) : 0)) % of.size()]; };
+        Couplings  graph = grid(dim, m, [&](const int *a, const int *b) {
+          return 2 / (1 / at(a) + 1 / at(b)) * (0.9 + 0.2 * unit(random));
+        });
+        for (auto &row : graph.row)
+          for (auto e = row.begin(); one_sided && e != row.end();)
+            if (random() % 3 == 0 && row.size() > 1) e = row.erase(e);
+            else ++e;
+        check_numberings(graph, 4, one_sided ? "jumps, one-sided" : "jumps");
+      }
+}
+
+// Squares in pairs, and these in squares: what ties them together is weaker from one to the next.
+TEST(auxamg_clusters, that_enclose_others)
+{
+  const int    side = 5;
+  std::mt19937 random(7);
+  const Couplings graph = grid(2, 8 * side, [&](const int *a, const int *b) {
+    const auto same = [&](int x, int y) { return a[0] / (x * side) == b[0] / (x * side) && a[1] / (y * side) == b[1] / (y * side); };
+    return (same(1, 1) ? 1 : same(2, 1) ? 1e-3 : same(4, 2) ? 1e-6 : 1e-9) * (0.9 + 0.2 * unit(random));
+  });
+  check_numberings(graph, 100, "pairs");
+}
+
+// All alike: picks are made by the order of names.
+TEST(auxamg_clusters, alike)
+{
+  check_numberings(grid(2, 30, [](const int *, const int *) { return 1.; }), 1, "alike");
+  check_numberings(grid(3, 10, [](const int *a, const int *b) { return a[2] == b[2] ? 1. : 1e-7; }), 5, "layers");
+}
