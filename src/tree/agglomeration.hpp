@@ -84,7 +84,7 @@ struct Rules {
   // of them changes little, and rounds would be as many as there are.
   HD bool takes_in(const Cluster &from, const Pick &pick, double nodes, double weight) const
   {
-    return !encloses && 8 * nodes <= from.nodes && rounded(weight) >= 0.5 * pick.weight;
+    return !encloses && 32 * nodes <= from.nodes && rounded(weight) >= 0.5 * pick.weight;
   }
 };
 

@@ -101,6 +101,7 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
   params_.falls_back = false;
   params_.cycle      = Cycle::automatic;
   params_.filter     = Filter::automatic;
+  params_.coarse     = strategy_of(level.exec.space).exact_parts;
   distributed_ = level.distributed;
   parts_       = parts;
   shared_      = shared;

@@ -160,20 +160,27 @@ struct GrownByRounds {
           return k;
         };
         for (int k = 0; k < n; ++k) parent[(size_t)k] = k;
+        const auto join = [&](int k, int q) {
+          const int a = root(k), b = root(q);
+          parent[(size_t)std::max(a, b)] = std::min(a, b);
+        };
         again = false;
         for (int k = 0; k < n; ++k) {
-          Cluster &c = cluster[(size_t)k];
+          cluster[(size_t)k].outside = 0;
+          for (const auto &e : between[(size_t)k]) cluster[(size_t)k].outside += e.second;
+        }
+        for (int k = 0; k < n; ++k) {
+          const Cluster &c = cluster[(size_t)k];
           if (of[(size_t)k] != k) continue;
-          c.outside = 0;
-          int most = -1;
-          for (const auto &e : between[(size_t)k]) {
-            c.outside += e.second;
-            if (most < 0 || e.second > between[(size_t)k][most]) most = e.first;
-          }
+          Pick pick;
+          for (const auto &e : between[(size_t)k])
+            if (pick.at < 0 || e.second > between[(size_t)k][pick.at])
+              pick.at = e.first, pick.weight = rounded(e.second);
           if (rules.encloses && rules.counts(c)) closed.push_back(k);
-          if (most < 0 || !rules.grows(c)) continue;
-          const int a = root(k), b = root(most);
-          parent[(size_t)std::max(a, b)] = std::min(a, b);
+          if (pick.at < 0 || !rules.grows(c)) continue;
+          join(k, pick.at);
+          for (const auto &e : between[(size_t)k])
+            if (rules.takes_in(c, pick, rules.closed_nodes(cluster[(size_t)e.first]), e.second)) join(k, e.first);
           again = true;
         }
         if (!closed.empty()) keep(), again = true;
@@ -304,43 +311,50 @@ TEST(auxamg_blocks, clusters_that_enclose_others)
   }
 }
 
-// A strip of nodes that takes in the squares beside it one by one, as each of them is closed and the strip is not: the
-// clusters are those of rounds of all of them; the same on a device.
-TEST(auxamg_blocks, clusters_that_grow_one_by_one)
+// A strip of nodes that takes in the squares beside it, as each of them is closed and the strip is not, large ones one by
+// one, small ones at once: the clusters are those of rounds of all of them; the same on a device.
+TEST(auxamg_blocks, clusters_that_take_in_others)
 {
-  for (const unsigned seed : {1u, 2u, 3u, 4u}) {
-    const int                          side = 5, strip = 2, m = 30 * side, n = m * (strip + side);
-    std::mt19937                       random(seed);
-    std::vector<std::map<int, double>> row((size_t)n);
-    const auto part_of = [&](int p) { return p / m < strip ? -1 : p % m / side; };
-    const auto couple  = [&](int p, int q) {
-      const int    a = part_of(p), b = part_of(q);
-      const double w = (a == b ? 1 : a < 0 ? 0.1 : 0.01) * (0.5 + (double)(random() % 100000) / 100000);
-      row[(size_t)p][q] = row[(size_t)q][p] = -w;
-      row[(size_t)p][p] += w, row[(size_t)q][q] += w;
-    };
-    for (int p = 0; p < n; ++p) {
-      if (p % m + 1 < m) couple(p, p + 1);
-      if (p + m < n) couple(p, p + m);
-    }
-    const Rules         rules{Closed(2), (double)n / 2};
-    const GrownByRounds expected(row, rules);
-    EXPECT_GT(expected.rounds, 20);
-    std::vector<int>    I(1, 0), J;
-    std::vector<double> A, inverse;
-    for (int p = 0; p < n; ++p) {
-      for (const auto &e : row[(size_t)p]) J.push_back(e.first), A.push_back(e.second);
-      I.push_back((int)J.size());
-      inverse.push_back(1 / row[(size_t)p][p]);
-    }
-    for (int device = 0; device < 1 + unit_cuda(); ++device) {
-      const Exec    where = device ? exec() : Exec();
-      Level<double> level(where, 1);
-      level.n = n, level.nodes = n;
-      level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
-      const auto labels = agglomerate(MPI_COMM_SELF, level, 2);
-      ASSERT_EQ(labels.size(), expected.labels.size());
-      for (size_t k = 0; k < labels.size(); ++k) EXPECT_EQ(get(labels[k]), expected.labels[k]) << k;
+  struct Strip {
+    int    side, width, squares;
+    double tie, between;
+    int    most_rounds, least_rounds;
+  };
+  for (const Strip &of : {Strip{5, 2, 30, 0.1, 0.01, 40, 20}, Strip{2, 1, 300, 0.006, 1e-4, 30, 0}})
+    for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+      const int                          m = of.squares * of.side, n = m * (of.width + of.side);
+      std::mt19937                       random(seed);
+      std::vector<std::map<int, double>> row((size_t)n);
+      const auto part_of = [&](int p) { return p / m < of.width ? -1 : p % m / of.side; };
+      const auto couple  = [&](int p, int q) {
+        const int    a = part_of(p), b = part_of(q);
+        const double w = (a == b ? 1 : a < 0 ? of.tie : of.between) * (0.5 + (double)(random() % 100000) / 100000);
+        row[(size_t)p][q] = row[(size_t)q][p] = -w;
+        row[(size_t)p][p] += w, row[(size_t)q][q] += w;
+      };
+      for (int p = 0; p < n; ++p) {
+        if (p % m + 1 < m) couple(p, p + 1);
+        if (p + m < n) couple(p, p + m);
+      }
+      const Rules         rules{Closed(2), (double)n / 2};
+      const GrownByRounds expected(row, rules);
+      EXPECT_GE(expected.rounds, of.least_rounds);
+      EXPECT_LE(expected.rounds, of.most_rounds);
+      std::vector<int>    I(1, 0), J;
+      std::vector<double> A, inverse;
+      for (int p = 0; p < n; ++p) {
+        for (const auto &e : row[(size_t)p]) J.push_back(e.first), A.push_back(e.second);
+        I.push_back((int)J.size());
+        inverse.push_back(1 / row[(size_t)p][p]);
+      }
+      for (int device = 0; device < 1 + unit_cuda(); ++device) {
+        const Exec    where = device ? exec() : Exec();
+        Level<double> level(where, 1);
+        level.n = n, level.nodes = n;
+        level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
+        const auto labels = agglomerate(MPI_COMM_SELF, level, 2);
+        ASSERT_EQ(labels.size(), expected.labels.size());
+        for (size_t k = 0; k < labels.size(); ++k) EXPECT_EQ(get(labels[k]), expected.labels[k]) << k;
+      }
     }
   }
-}
