@@ -101,7 +101,6 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
   params_.falls_back = false;
   params_.cycle      = Cycle::automatic;
   params_.filter     = Filter::automatic;
-  params_.coarse     = strategy_of(level.exec.space).exact_parts;
   distributed_ = level.distributed;
   parts_       = parts;
   shared_      = shared;
@@ -118,7 +117,7 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
     place_.insert(place_.end(), others.begin(), others.end());
     all_ = (int)place_.size() / d;
   }
-  if (all_ < 2 || all_ > max_in_network) return;
+  if (all_ < strategy_of(level.exec.space).least_network || all_ > max_in_network) return;
   const Exec       &exec = level.exec;
   const int         bits = bits_of((Key)all_);
   const PartNumber  number{shared_, before_};

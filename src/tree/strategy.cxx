@@ -13,7 +13,7 @@ Strategy on_host()
   s.trees_at_once     = false;
   s.divided           = 4;
   s.product_in_blocks = false;
-  s.exact_parts       = 128;
+  s.least_network     = 2;
   s.looks_first = s.notes_diagonal = true;
   s.keeps_work        = false;
   s.visits_twice      = INT_MAX;
@@ -29,7 +29,7 @@ Strategy on_device()
   s.trees_at_once     = true;
   s.divided           = 64;
   s.product_in_blocks = true;
-  s.exact_parts       = 512;
+  s.least_network     = 600; // their cycle is some 60 launches in each step of the smoother
   s.looks_first = s.notes_diagonal = false;
   s.keeps_work        = true;
   s.visits_twice      = 2;

@@ -99,7 +99,7 @@ template <class T> int iterations(const Squares &s)
 
 TEST(AuxAMGNetwork, IterationsDoNotGrowWithTheParts)
 {
-  const Squares few(4, 8), many(24, 8);
+  const Squares few(4, 8), many(28, 8);
   EXPECT_LE(iterations<double>(many), iterations<double>(few) + 2);
   EXPECT_LE(iterations<float>(many), iterations<float>(few) + 2);
 }
