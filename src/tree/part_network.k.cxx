@@ -14,6 +14,7 @@ namespace tessera::tree {
 namespace {
 
 constexpr int max_in_network = 65536; // parts; more stay by themselves
+constexpr int solved_exactly = 128;   // at least
 
 // The number of a part here among all.
 struct PartNumber {
@@ -99,6 +100,7 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
   params_      = params;
   params_.part_labels.reset();
   params_.falls_back = false;
+  params_.coarse     = std::max(params_.coarse, solved_exactly);
   params_.cycle      = Cycle::automatic;
   params_.filter     = Filter::automatic;
   distributed_ = level.distributed;
@@ -117,7 +119,9 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
     place_.insert(place_.end(), others.begin(), others.end());
     all_ = (int)place_.size() / d;
   }
-  if (all_ < strategy_of(level.exec.space).least_network || all_ > max_in_network) return;
+  const bool exactly = all_ <= params_.coarse;
+  if (all_ < 2 || all_ > max_in_network) return;
+  if (!exactly && all_ < strategy_of(level.exec.space).least_network) return;
   const Exec       &exec = level.exec;
   const int         bits = bits_of((Key)all_);
   const PartNumber  number{shared_, before_};

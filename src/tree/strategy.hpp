@@ -14,7 +14,7 @@ struct Strategy {
   bool looks_first;        // before jumps are counted: a look at the diagonal tells mostly that there are none
   bool notes_diagonal;     // where a row has its diagonal is kept from the first look at the matrix
   bool keeps_work;         // memory that a setup works in stays for the next one
-  int  least_network;      // the constants of so many parts or more are solved for together (part_network.hpp)
+  int  least_network;      // of more parts than are solved exactly so many make a network (part_network.hpp)
   // ---- application
   int  visits_twice;       // so many grids of a W-cycle of coefficients that jump, from the mesh on, visit the next one
                            // twice
