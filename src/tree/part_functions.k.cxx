@@ -14,7 +14,6 @@
 #include "multigrid/exact.hpp"
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 namespace tessera::tree {
 
@@ -391,10 +390,12 @@ template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
   with_axes(dim_, [&](auto axes) {
     constexpr int D = axes.value;
     energies<D>(level);
-    const std::vector<double> e = listed(energy_);
-    std::vector<double>       constant;
-    for (size_t k = 0; k < e.size(); k += numbers_of_part<D>) constant.push_back(energy_of_constant<T, D>(&e[k]));
-    network_.take_values(level, constant);
+    if (network_.wanted()) {
+      const std::vector<double> e = listed(energy_);
+      std::vector<double>       constant;
+      for (size_t k = 0; k < e.size(); k += numbers_of_part<D>) constant.push_back(energy_of_constant<T, D>(&e[k]));
+      network_.take_values(level, constant);
+    }
     for_each(level.exec, parts_, InvertEnergy<T, D>{energy_.data(), network_.any(), inverse_.data()});
   });
   if (!wider_.empty()) wider_[0].take_values(level);

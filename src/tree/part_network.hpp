@@ -30,6 +30,7 @@ template <class V> using SumOf = std::conditional_t<width_of<V> == 1, double, V>
 template <class T> class PartNetwork {
 public:
   bool any() const { return hierarchy_ != nullptr; }
+  bool wanted() const { return !i_.empty(); } // after find(): take_values() makes one
   bool meets_others() const { return any() && distributed_; }
   // The pattern of E. of: the part of each node, ghosts included, of `parts` here; the first `shared` are those of
   // several processes and the same on all. place: of each part, dim numbers. Collective.
@@ -47,7 +48,8 @@ public:
 private:
   std::vector<double> couplings(const Level<T> &level) const; // of own nodes, added up by pairs of parts
   void                list(const std::vector<Key> &pairs);
-  bool                setup();
+  // `each` numbers of the parts here become those of all parts. Collective.
+  std::vector<double> of_all(std::vector<double> here, int each) const;
   Comm                comm_;
   Params              params_;
   bool                distributed_ = false, first_process_ = true;
@@ -57,10 +59,8 @@ private:
   Buffer<int>         entry_, run_;
   std::vector<int>    slot_, transposed_;      // of each pair of all processes: where E has it, and its transpose
   std::vector<Index>  i_, j_;
-  std::vector<double> a_;
   std::vector<int>    diagonal_;
   Buffer<Index>       i_there_, j_there_;      // where the hierarchy is
-  Buffer<double>      a_there_;
   Buffer<T>           kept_, right_, solution_; // kept_: 0 of a part that is left out, else 1
   Staging             message_;
   std::shared_ptr<Hierarchy<T>> hierarchy_;

@@ -1,6 +1,5 @@
 // The matrix of the parts' constants, and its solution (part_network.hpp).
 #include "tree/part_network.hpp"
-#include "tree/dispatch.hpp"
 #include "tree/hierarchy.hpp"
 #include "tree/keepers.hpp"
 #include "exec/each.hpp"
@@ -46,12 +45,6 @@ struct ListBetween {
         entry[k++] = e;
       }
   }
-};
-struct KeyOfRun {
-  const int *run;
-  const Key *key;
-  Key       *kept;
-  HD void    operator()(int r) const { kept[r] = key[run[r]]; }
 };
 template <class T> struct AddRun {
   const int *run, *entry;
@@ -106,19 +99,14 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
   distributed_ = level.distributed;
   parts_       = parts;
   shared_      = shared;
-  place_       = place;
-  all_         = parts;
   if (distributed_) {
-    const int own = parts - shared, d = params.dim;
-    int       rank;
+    int rank;
     MPI_Comm_rank(comm_, &rank);
     first_process_ = rank == 0;
-    before_        = sum_before(comm_, own);
-    const std::vector<double> others = gather_from_all(comm_, place.data() + (ptrdiff_t)d * shared, d * own).all;
-    place_.resize((size_t)(d * shared));
-    place_.insert(place_.end(), others.begin(), others.end());
-    all_ = (int)place_.size() / d;
+    before_        = sum_before(comm_, parts - shared);
   }
+  place_ = of_all(place, params.dim);
+  all_   = (int)place_.size() / params.dim;
   const bool exactly = all_ <= params_.coarse;
   if (all_ < 2 || all_ > max_in_network) return;
   if (!exactly && all_ < strategy_of(level.exec.space).least_network) return;
@@ -137,12 +125,22 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
   for_each(exec, entries, FirstOfRun<Key>{key.data(), flag.data()});
   const Flagged run(exec, entries, flag);
   Buffer<Key>   kept = make_unset<Key>(exec, (size_t)run.count);
-  for_each(exec, run.count, KeyOfRun{run.place.data(), key.data(), kept.data()});
+  for_each(exec, run.count, GatherValues<Key>{run.place.data(), key.data(), kept.data()});
   std::vector<int> begins((size_t)run.count + 1, entries);
   copy(run.place.data(), exec.space, begins.data(), Space::host, (size_t)run.count);
   run_ = copy_to(exec.space, begins);
   const std::vector<Key> pairs = listed(kept);
   list(distributed_ ? gather_from_all(comm_, pairs).all : pairs);
+}
+
+template <class T> std::vector<double> PartNetwork<T>::of_all(std::vector<double> here, int each) const
+{
+  if (!distributed_) return here;
+  const size_t              shared = (size_t)shared_ * (size_t)each;
+  const std::vector<double> own = gather_from_all(comm_, here.data() + shared, (int)(here.size() - shared)).all;
+  here.resize(shared);
+  here.insert(here.end(), own.begin(), own.end());
+  return here;
 }
 
 // The pattern, with the transposes of all pairs.
@@ -183,27 +181,21 @@ template <class T> std::vector<double> PartNetwork<T>::couplings(const Level<T> 
 // Its symmetric part, as that of A counts for the energies.
 template <class T> void PartNetwork<T>::take_values(const Level<T> &level, const std::vector<double> &energy)
 {
-  if (i_.empty()) return;
-  std::vector<double> all = energy, sum = couplings(level);
-  if (distributed_) {
-    const std::vector<double> others = gather_from_all(comm_, energy.data() + shared_, parts_ - shared_).all;
-    all.resize((size_t)shared_);
-    all.insert(all.end(), others.begin(), others.end());
-    sum = gather_from_all(comm_, sum).all;
-  }
-  a_.assign(j_.size(), 0);
+  const std::vector<double> all = of_all(energy, 1);
+  std::vector<double>       sum = couplings(level), a(j_.size());
+  if (distributed_) sum = gather_from_all(comm_, sum).all;
   for (size_t k = 0; k < sum.size(); ++k) {
-    a_[(size_t)slot_[k]] += 0.5 * sum[k];
-    a_[(size_t)transposed_[k]] += 0.5 * sum[k];
+    a[(size_t)slot_[k]] += 0.5 * sum[k];
+    a[(size_t)transposed_[k]] += 0.5 * sum[k];
   }
   std::vector<T> kept((size_t)all_, 1);
   for (size_t k = 0; k < kept.size(); ++k) {
-    kept[k]                   = all[k] > 0;
-    a_[(size_t)diagonal_[k]] = all[k] > 0 ? all[k] : 1;
+    kept[k]                 = all[k] > 0;
+    a[(size_t)diagonal_[k]] = all[k] > 0 ? all[k] : 1;
   }
   for (size_t k = 0; k < kept.size(); ++k)
     for (Index e = i_[k]; e < i_[k + 1]; ++e)
-      if (const size_t l = (size_t)j_[(size_t)e]; l != k && (kept[k] == 0 || kept[l] == 0)) a_[(size_t)e] = 0;
+      if (const size_t l = (size_t)j_[(size_t)e]; l != k && (kept[k] == 0 || kept[l] == 0)) a[(size_t)e] = 0;
   const Exec exec = level.exec;
   kept_           = copy_to(exec.space, kept);
   if (right_.empty()) {
@@ -212,9 +204,9 @@ template <class T> void PartNetwork<T>::take_values(const Level<T> &level, const
     i_there_  = copy_to(exec.space, i_);
     j_there_  = copy_to(exec.space, j_);
   }
-  a_there_ = copy_to(exec.space, a_);
-  Rows rows;
-  rows.n = all_, rows.i = i_there_.data(), rows.j = j_there_.data(), rows.a = a_there_.data();
+  const Buffer<double> values = copy_to(exec.space, std::move(a));
+  Rows                 rows;
+  rows.n = all_, rows.i = i_there_.data(), rows.j = j_there_.data(), rows.a = values.data();
   Failure failure;
   if (hierarchy_ && hierarchy_->refresh(rows, failure) && !failure.kind) return;
   hierarchy_.reset(new Hierarchy<T>(exec, Comm(), params_));
@@ -249,7 +241,7 @@ void PartNetwork<T>::add(const Exec &exec, SumOf<V> *factors, int stride) const
 
 template <class T> size_t PartNetwork<T>::bytes() const
 {
-  return entry_.bytes() + run_.bytes() + i_there_.bytes() + j_there_.bytes() + a_there_.bytes() + kept_.bytes() +
+  return entry_.bytes() + run_.bytes() + i_there_.bytes() + j_there_.bytes() + kept_.bytes() +
          right_.bytes() + solution_.bytes() + (hierarchy_ ? hierarchy_->bytes() : 0);
 }
 

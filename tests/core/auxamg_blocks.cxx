@@ -127,6 +127,17 @@ TEST(auxamg_blocks, inverses)
 
 namespace {
 
+// The labels of a plane mesh of one process, by its operator.
+std::vector<Buffer<double>> labels_of(const std::vector<int> &i, const std::vector<int> &j, const std::vector<double> &a,
+                                      const std::vector<double> &inverse, bool device)
+{
+  const Exec    where = device ? exec() : Exec();
+  Level<double> level(where, 1);
+  level.n = (int)inverse.size(), level.nodes = level.n;
+  level.i = put(i, where), level.j = put(j, where), level.a = put(a, where), level.inverse = put(inverse, where);
+  return agglomerate(MPI_COMM_SELF, level, 2);
+}
+
 // The rounds by which clusters grow, one after the other of all of them: the lists of labels, and how many rounds.
 struct GrownByRounds {
   std::vector<std::vector<double>> labels;
@@ -230,11 +241,7 @@ TEST(auxamg_blocks, clusters_between_barriers)
     }
     std::vector<double> label;
     for (int device = 0; device < 1 + unit_cuda(); ++device) {
-      const Exec    where = device ? exec() : Exec();
-      Level<double> level(where, 1);
-      level.n = n, level.nodes = n;
-      level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
-      const std::vector<double> found = get(agglomerate(MPI_COMM_SELF, level, 2)[0]);
+      const std::vector<double> found = get(labels_of(I, J, A, inverse, device)[0]);
       ASSERT_EQ(found.size(), (size_t)n);
       if (device) {
         EXPECT_EQ(found, label);
@@ -285,11 +292,7 @@ TEST(auxamg_blocks, clusters_that_enclose_others)
       I.push_back((int)J.size());
     }
     for (int device = 0; device < 1 + unit_cuda(); ++device) {
-      const Exec    where = device ? exec() : Exec();
-      Level<double> level(where, 1);
-      level.n = n, level.nodes = n;
-      level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
-      const auto labels = agglomerate(MPI_COMM_SELF, level, 2);
+      const auto labels = labels_of(I, J, A, inverse, device);
       ASSERT_LT(0u, labels.size());
       std::set<int> found; // pairs, in whatever list behind the first one they are
       for (size_t k = 0; k < labels.size(); ++k) {
@@ -348,11 +351,7 @@ TEST(auxamg_blocks, clusters_that_take_in_others)
         inverse.push_back(1 / row[(size_t)p][p]);
       }
       for (int device = 0; device < 1 + unit_cuda(); ++device) {
-        const Exec    where = device ? exec() : Exec();
-        Level<double> level(where, 1);
-        level.n = n, level.nodes = n;
-        level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
-        const auto labels = agglomerate(MPI_COMM_SELF, level, 2);
+        const auto labels = labels_of(I, J, A, inverse, device);
         ASSERT_EQ(labels.size(), expected.labels.size());
         for (size_t k = 0; k < labels.size(); ++k) EXPECT_EQ(get(labels[k]), expected.labels[k]) << k;
       }
