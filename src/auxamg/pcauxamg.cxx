@@ -222,6 +222,8 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
+  // PCFIELDSPLIT that was given coordinates before it knew its fields hands on none
+  if (!dim && !n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
   a->given.dim = dim;
@@ -292,8 +294,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 
    References:
 .  * - L. Wang, X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing
-   units, SIAM Journal on
-         Scientific Computing 35(3), 2013
+   units, SIAM Journal on Scientific Computing 35(3), 2013
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCGAMG`, `PCSetCoordinates()`
 M*/
