@@ -270,9 +270,10 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
    Level: intermediate
 
    Notes:
-   The coordinates come from a file, from `PCSetCoordinates()`, or from the solver's or the matrix' `DMDA` or `DMPLEX`,
-   the first there is. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as linear
-   functions and so the rotations of elasticity are in the coarse spaces.
+   The coordinates come from a file, from `PCSetCoordinates()`, from the solver's or the matrix's `DMDA` or `DMPLEX`, or
+   from the rigid body modes of `MatSetNearNullSpace()`, the first there is; without any, distances along the couplings
+   of the matrix make points. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as
+   linear functions and so the rotations of elasticity are in the coarse spaces.
 
    The matrix should be symmetric positive definite, or semidefinite with the constant null space. A row without
    off-diagonal entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side,
