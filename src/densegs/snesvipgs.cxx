@@ -89,9 +89,8 @@ static void SetTolerances(SNES snes)
    Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x)
    = 0 between, for F(x) = A x + q with the Jacobian A (`MATDENSE`, `MATAIJ`), whose diagonal is not negative. Bounds
    come as for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or by the `DM`.
-   Another F is linearized again and again. Where three steps in a row have not reduced the norm, or one has raised it
-   by a factor of 10,000, the solver goes back to where it was least, and on with a half, a quarter, ... of the step
-   from there, and every later step must reduce the norm, else the solve ends with `SNES_DIVERGED_LINE_SEARCH`.
+   Another F is linearized again and again. Where steps raise the norm for long, or by far, the solver goes back and on
+   with a part of one; it ends with `SNES_DIVERGED_LINE_SEARCH` where no part reduces the norm.
 
    The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto
    the bounds (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of
@@ -123,9 +122,10 @@ static void SetTolerances(SNES snes)
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009
 .  * - M. Hintermueller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIAM
    J. Optim. 13, 2003
--  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact problems, CMAME 155, 1998
+-  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact
+   problems, CMAME 155, 1998
 
-.seealso: `SNESCreate()`, `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`, `SNESVISetVariableBounds()`
+.seealso: `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`, `SNESVISetVariableBounds()`
 M*/
 PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
 {
