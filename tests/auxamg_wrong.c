@@ -175,6 +175,8 @@ int main(int argc, char **argv)
   PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_smoother gs"));
   PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_variant aggregation"));
   PetscCall(Try("oneway 151", 24, 17, 1, "-pc_auxamg_smoother gs")); /* the same on any number of processes */
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "fields, to which PETSc hands on that there are coordinates, and none of them:\n"));
+  PetscCall(Try("good", 24, 17, 2, "-pc_type fieldsplit -pc_fieldsplit_type additive -fieldsplit_0_pc_type auxamg -fieldsplit_1_pc_type auxamg"));
   PetscCall(PetscFinalize());
   return 0;
 }

@@ -399,6 +399,44 @@ static PetscErrorCode TestLinear(Vec x, Vec y)
   PetscFunctionReturn(0);
 }
 
+static PetscErrorCode Nothing(SNES snes, Vec X, Vec F, void *ctx)
+{
+  (void)snes, (void)ctx;
+  return VecCopy(X, F);
+}
+static PetscErrorCode NoEntries(SNES snes, Vec X, Mat J, Mat P, void *ctx)
+{
+  (void)snes, (void)X, (void)J, (void)P, (void)ctx;
+  return 0;
+}
+
+/* A problem without unknowns is solved. */
+static PetscErrorCode TestEmpty(SNESType type)
+{
+  SNES                snes;
+  Mat                 J;
+  Vec                 x, f;
+  SNESConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, 0, 0, 0, 0, 0, NULL, 0, NULL, &J));
+  PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(J, &x, &f));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetFunction(snes, f, Nothing, NULL));
+  PetscCall(SNESSetJacobian(snes, J, J, NoEntries, NULL));
+  PetscCall(SNESSetType(snes, type));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, no unknowns: %s\n", type, SNESConvergedReasons[reason]));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(MatDestroy(&J));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&f));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   DM  da;
@@ -414,6 +452,8 @@ int main(int argc, char **argv)
   PetscCall(TestCases(SNESVIPMG, x, y));
   PetscCall(TestCases(SNESVIPGS, x, y));
   PetscCall(TestLinear(x, y));
+  PetscCall(TestEmpty(SNESVIPMG));
+  PetscCall(TestEmpty(SNESVIPGS));
   PetscCall(TestTao(TAOVIPMG));
   PetscCall(TestTao(TAOVIPGS));
   PetscCall(VecDestroy(&x));

@@ -510,7 +510,7 @@ int main(int argc, char **argv)
   test: # strong planes that turn: systems of the inactive nodes, whose preconditioner takes lines
     suffix: planes3
     nsize: {{1 3}}
-    args: -problem sides3 -n 33 -layers 1e-3 -quiet -most 12
+    args: -problem sides3 -n 49 -layers 1e-3 -quiet -most 11
 
   test: # a weak direction, which is not coarsened
     suffix: flat3

@@ -222,6 +222,8 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
+  // PCFIELDSPLIT that was given coordinates before it knew its fields hands on none
+  if (!dim && !n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
   a->given.dim = dim;
@@ -268,9 +270,10 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
    Level: intermediate
 
    Notes:
-   The coordinates come from a file, from `PCSetCoordinates()`, or from the solver's or the matrix' `DMDA` or `DMPLEX`,
-   the first there is. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as linear
-   functions and so the rotations of elasticity are in the coarse spaces.
+   The coordinates come from a file, from `PCSetCoordinates()`, from the solver's or the matrix's `DMDA` or `DMPLEX`, or
+   from the rigid body modes of `MatSetNearNullSpace()`, the first there is; without any, distances along the couplings
+   of the matrix make points. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as
+   linear functions and so the rotations of elasticity are in the coarse spaces.
 
    The matrix should be symmetric positive definite, or semidefinite with the constant null space. A row without
    off-diagonal entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side,
@@ -292,8 +295,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 
    References:
 .  * - L. Wang, X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing
-   units, SIAM Journal on
-         Scientific Computing 35(3), 2013
+   units, SIAM Journal on Scientific Computing 35(3), 2013
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCGAMG`, `PCSetCoordinates()`
 M*/

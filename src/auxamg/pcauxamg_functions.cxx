@@ -151,7 +151,8 @@ PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 
    Note:
    Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more
-   where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmootherDegree()` says otherwise.
+   where they do not. By default it is done where they jump in the plane; in space the setup would take too long. The
+   degree of the smoother is 3 then, unless `PCAuxAMGSetSmootherDegree()` says otherwise.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
 @*/

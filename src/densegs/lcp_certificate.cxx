@@ -90,12 +90,16 @@ static void pyramid_bounds(const Problem &p, int c, const double *x, int k, doub
 
 double natural(const Problem &p, const double *x, const double *w)
 {
-  if (p.scale != 1) {
+  if (p.scale != 1) { // of the unknowns scale x: squares of w / scale may be nothing, or infinite
+    const size_t        n     = (size_t)p.n;
     Problem             plain = p;
-    std::vector<double> v(w, w + p.n);
-    for (double &e : v) e /= p.scale;
+    std::vector<double> scaled(x, x + n), lower(p.lower, p.lower + n), upper(p.upper, p.upper + n);
+    for (std::vector<double> *v : {&scaled, &lower, &upper})
+      for (double &e : *v) e *= p.scale;
+    plain.lower = lower.data();
+    plain.upper = upper.data();
     plain.scale = 1;
-    return p.scale * natural(plain, x, v.data());
+    return natural(plain, scaled.data(), w);
   }
   double s = 0;
   if (p.block == 1) {

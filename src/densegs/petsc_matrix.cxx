@@ -10,6 +10,7 @@ PetscErrorCode tessera::DenseCheckType(PetscObject solver, const char *name, Mat
 
   PetscFunctionBegin;
   PetscCall(CheckMatrix(solver, name, A));
+  PetscCall(RequireEntries(A, name));
   PetscCall(MatGetSize(A, &m, &n));
   PetscCheck(m == n, PetscObjectComm(solver), PETSC_ERR_ARG_SIZ,
              "%s needs a square matrix, this one is %" PetscInt_FMT " x %" PetscInt_FMT, name, m, n);

@@ -89,7 +89,8 @@ static void SetTolerances(SNES snes)
    Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x)
    = 0 between, for F(x) = A x + q with the Jacobian A (`MATDENSE`, `MATAIJ`), whose diagonal is not negative. Bounds
    come as for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or by the `DM`.
-   Another F is linearized again and again.
+   Another F is linearized again and again. Where steps raise the norm for long, or by far, the solver goes back and on
+   with a part of one; it ends with `SNES_DIVERGED_LINE_SEARCH` where no part reduces the norm.
 
    The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto
    the bounds (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of
@@ -124,8 +125,7 @@ static void SetTolerances(SNES snes)
 -  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact
    problems, CMAME 155, 1998
 
-.seealso: `SNESCreate()`, `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`,
-   `SNESVISetVariableBounds()`
+.seealso: `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`, `SNESVISetVariableBounds()`
 M*/
 PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
 {

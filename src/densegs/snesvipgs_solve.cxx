@@ -1,12 +1,12 @@
-// The iterations of SNES vipgs: F linearised, the linear complementarity problem solved, steps that stay in the
-// function's domain.
+// The iterations of SNES vipgs: F linearised, and the linear complementarity problem solved.
 #include "densegs/vipgs_steps.hpp"
 #include "petsc/bounds.hpp"
 #include <algorithm>
 #include <functional>
 #include <utility>
 
-using tessera::SNES_VIPGS, tessera::Linearization, tessera::Steps, tessera::ProblemOf, tessera::rounding;
+using tessera::SNES_VIPGS, tessera::Linearization, tessera::Steps, tessera::ProblemOf, tessera::rounding,
+  tessera::BestPoint;
 
 // Refuses bounds that are NaN, or of which the lower one is the larger, and names the first unknown.
 static PetscErrorCode CheckBounds(SNES snes)
@@ -311,45 +311,6 @@ static PetscErrorCode Linearise(SNES snes, Linearization &linear, bool *usable)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// From X0 to linear.x, or as far as F has finite values; *norm: its natural residual there. Without any the SNES has a
-// reason. Collective.
-static PetscErrorCode MakeStep(SNES snes, const Linearization &linear, Steps &steps, double *norm)
-{
-  Vec    X0 = snes->work[0], X = snes->vec_sol, step = snes->vec_sol_update;
-  double size = 0, length = 1;
-  bool   changed, domain = false;
-
-  PetscFunctionBegin;
-  PetscCall(tessera::ScatterVector(linear.x, X));
-  PetscCall(tessera::CheckStep(snes, tessera::StepCheck::before, X0, step, X, &changed));
-  for (int tries = 0;; ++tries) {
-    PetscCall(steps.Evaluate(norm, &size, &domain));
-    if (std::isfinite(size)) break;
-    if (!tries) PetscCall(VecWAXPY(step, -1, X, X0)); // of which a part will do
-    if (tries == 20) {
-      PetscCall(VecCopy(X0, X));
-      PetscCall(SNESComputeFunction(snes, X, snes->vec_func));
-      snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-    length *= 0.5;
-    steps.whole = true;
-    PetscCall(PetscInfo(snes, "F has no finite value: %.6g of the step is tried\n", length));
-    PetscCall(VecWAXPY(X, -length, step, X0));
-    if (steps.linear->mu.empty()) PetscCall(tessera::ProjectToBounds(snes, X)); // rounding
-  }
-  PetscCall(tessera::CheckStep(snes, tessera::StepCheck::after, X0, step, X, &changed));
-  if (changed) {
-    PetscCall(steps.Evaluate(norm, &size, &domain));
-    if (!std::isfinite(size)) snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
-  }
-  if (steps.whole) {
-    PetscCall(VecWAXPY(step, -1, X, X0));
-    PetscCall(VecNorm(step, NORM_2, &steps.snorm));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // What holds of the present point, of F itself. Collective.
 static PetscErrorCode Certify(SNES snes, const Linearization &linear)
 {
@@ -376,6 +337,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
   SNES_VIPGS *p     = (SNES_VIPGS *)snes->data;
   double      least = norm, before = HUGE_VAL;
   int         stuck = 0;
+  BestPoint   best;
 
   PetscFunctionBegin;
   while (!snes->reason) {
@@ -388,6 +350,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     PetscCall(BoundsOf(snes, linear));
     steps.linear = &linear;
     if (now != was) { // the program has moved the point
+      best.above    = 0;
       double size   = 0;
       bool   domain = false;
       if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes, snes->vec_sol));
@@ -400,6 +363,9 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     PetscCall(Linearise(snes, linear, &usable));
     if (!usable) break;
     PetscCall(VecCopy(snes->vec_sol, snes->work[0]));
+    // in the scale of this Jacobian
+    const double at_start = tessera::lcp::natural(ProblemOf(p, linear), linear.x.data(), linear.f0.data());
+    const double inside   = steps.inside;
     steps.target = PetscMax(0.5 * steps.Target(), rounding * norm);
     steps.quiet  = 0;
     PetscCall(SolveLinear(snes, linear, steps, &solved));
@@ -408,6 +374,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     if (solved && !steps.whole && steps.current) norm = snes->norm; // the last iteration was there
     else PetscCall(MakeStep(snes, linear, steps, &norm));
     if (snes->reason < 0 && !std::isfinite(norm)) break;
+    if (steps.whole && solved && !snes->reason) PetscCall(WatchSteps(snes, steps, best, at_start, inside, &norm));
     PetscCall(Certify(snes, linear));
     if (snes->reason) break;
     if (!steps.whole) {
@@ -428,6 +395,8 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     }
   }
   steps.linear = nullptr;
+  PetscCall(VecDestroy(&best.at));
+  PetscCall(VecDestroy(&best.step));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -494,7 +463,7 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     PetscCall(PetscInfo(snes, "SNES vipgs: %s, natural residual %.6g, %d sweeps, %d factorizations\n",
                         SNESVIPGSReasons[c.reason], (double)c.natural, (int)c.sweeps, (int)c.factorizations));
   PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED,
-             "SNES vipgs has not converged: %s (%s), natural residual %.6g", SNESVIPGSReasons[c.reason],
-             SNESConvergedReasons[snes->reason], (double)c.natural);
+             "SNES vipgs has not converged: %s (%s), natural residual %.6g%s%s", SNESVIPGSReasons[c.reason],
+             SNESConvergedReasons[snes->reason], (double)c.natural, p->failure[0] ? ": " : "", p->failure);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -48,6 +48,7 @@ struct Steps {
   PetscReal            first   = 0;              // norm
   PetscReal            snorm   = PETSC_INFINITY; // the length of the last step, if there was one
   double               target  = 0;              // of a linear problem that is solved as a whole
+  double               inside  = 0;              // the norm of F without what presses unknowns against their bounds
   PetscInt             quiet   = 0;              // its steps
 
   explicit Steps(SNES s) : snes(s) { }
@@ -99,6 +100,10 @@ struct Steps {
     *size = std::sqrt(*size);
     *norm =
       std::isfinite(*size) ? lcp::natural(ProblemOf((SNES_VIPGS *)snes->data, *linear), x.data(), f.data()) : HUGE_VAL;
+    inside = 0;
+    for (size_t i = 0; i < f.size(); ++i)
+      if (f[i] > 0 ? x[i] > linear->lower[i] : x[i] < linear->upper[i]) inside += f[i] * f[i];
+    inside = std::sqrt(inside);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   static PetscErrorCode Step(Steps *s, const lcp::Report &report, double model, const double *x, bool *stop)
@@ -153,5 +158,23 @@ struct Steps {
     return ierr || stop;
   }
 };
+
+// From X0 to linear.x, or as far as F has finite values; *norm: its natural residual there. Without any the SNES has a
+// reason. Collective.
+PetscErrorCode MakeStep(SNES snes, const Linearization &linear, Steps &steps, double *norm);
+
+// The point of the least residual, where later ones are above it.
+struct BestPoint {
+  Vec    at = nullptr, step = nullptr; // step: from it, as PETSc counts it (X0 - X)
+  double norm = 0, inside = 0;         // the natural residual there, and Steps::inside
+  int    above    = 0;                 // iterations since then
+  int    patience = 3;                 // so many may be above it
+};
+// Whole steps of Newton's method are the best ones near the answer, and may raise the residual on their way there. So a
+// few of them are waited for. Where the residual is not below the one before them then, or one of them has gone far
+// away, the solver goes back and takes the first half, quarter, ... of the step that reduces the residual. From then on
+// every step must. Without such a part the SNES has a reason, and X is the best point. before, inside: of X0, which is
+// work[0]; *norm: the natural residual at X. Collective.
+PetscErrorCode WatchSteps(SNES snes, Steps &steps, BestPoint &best, double before, double inside, double *norm);
 
 } // namespace tessera

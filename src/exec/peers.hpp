@@ -112,8 +112,8 @@ struct Total {
   }
 };
 
-// The sums of the processes of a communicator; nullptr without peers.
-// the sums live as long as the memory
+// The sums of the processes of a communicator, which live as long as `memory`; they take total_bytes() of each
+// process's peers. Collective.
 const Total *make_total(Peers &peers, MPI_Comm comm, std::shared_ptr<void> &memory);
 size_t       total_bytes(int processes);
 

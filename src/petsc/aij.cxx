@@ -122,16 +122,11 @@ static PetscErrorCode ConvertNest(Mat A, const char *who, Mat *converted)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij)
+PetscErrorCode RequireEntries(Mat A, const char *who)
 {
-  PetscBool        is, nest;
-  MatType          type, without;
-  PetscObjectState state;
+  MatType type, without;
 
   PetscFunctionBegin;
-  *aij = A;
-  PetscCall(IsAIJ(A, &is));
-  if (is) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(FindWithoutEntries(A, &without));
   PetscCall(MatGetType(A, &type));
   const bool part = without && std::strcmp(type, without);
@@ -140,6 +135,19 @@ PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij)
     "%s needs the entries of the matrix, and one of type %s has none to read%s%s. Give an assembled matrix as Pmat: by "
     "KSPSetOperators(), by SNESSetJacobian() (-snes_mf_operator uses it), or by differences with -snes_fd_color",
     who, type, part ? " where it has a part of type " : "", part ? without : "");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij)
+{
+  PetscBool        is, nest;
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  *aij = A;
+  PetscCall(IsAIJ(A, &is));
+  if (is) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RequireEntries(A, who));
   PetscCall(MatDestroy(converted));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, MATNEST, &nest));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));

@@ -9,8 +9,10 @@ namespace tessera {
 
 // Refuses a matrix that cannot be read: none given, or not assembled. `who` begins the message. Collective.
 PetscErrorCode CheckMatrix(PetscObject solver, const char *who, Mat A);
-// *aij: A if it is a MATAIJ, else *converted, which is made anew. Refuses a matrix whose entries could only be had by
-// products. Collective.
+// Refuses a matrix whose entries could only be had by products, or a MATNEST of which a part is such a matrix.
+// Collective.
+PetscErrorCode RequireEntries(Mat A, const char *who);
+// *aij: A if it is a MATAIJ, else *converted, which is made anew. Refuses what RequireEntries() does. Collective.
 PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij);
 
 // Own rows of a MATAIJ: the block of own columns and that of others.

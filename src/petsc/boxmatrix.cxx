@@ -118,6 +118,13 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+const char *SeveralPerNode(PetscReal nodes, PetscInt rows)
+{
+  const bool several = (PetscReal)rows > nodes && std::fmod((PetscReal)rows, nodes) == 0;
+  return several ? ". Several unknowns per node are for -pc_type auxamg, or rrb on each field by -pc_type fieldsplit"
+                 : "";
+}
+
 PetscErrorCode BoxMatrix::Natural(PetscObject solver, const char *option, Mat A, const PetscInt n[3],
                                   GridDescription &grid)
 {
@@ -131,8 +138,8 @@ PetscErrorCode BoxMatrix::Natural(PetscObject solver, const char *option, Mat A,
   PetscCall(MatGetSize(A, &M, &N));
   PetscCheck(M == N && (PetscReal)n[0] * (PetscReal)n[1] * (PetscReal)n[2] == (PetscReal)M, comm, PETSC_ERR_ARG_SIZ,
              "%s %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
-             " does not match the matrix, which has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns",
-             option, n[0], n[1], n[2], M, N);
+             " does not match the matrix, which has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns%s",
+             option, n[0], n[1], n[2], M, N, SeveralPerNode((PetscReal)n[0] * (PetscReal)n[1] * (PetscReal)n[2], M));
   grid.dimension = 3;
   for (int d = 0; d < 3; ++d) {
     PetscCheck(n[d] < 1000000000, comm, PETSC_ERR_SUP, "%s: there must be less than 1e9 nodes in a direction", option);

@@ -72,4 +72,7 @@ private:
   Vec                   result_ = nullptr;
 };
 
+// What to say of a matrix that has a multiple of the rows of a grid: it may have several unknowns per node. Else "".
+const char *SeveralPerNode(PetscReal nodes, PetscInt rows);
+
 } // namespace tessera

@@ -1,6 +1,7 @@
 // The grid of a matrix, and vectors on it.
 #include "petsc/dmda.hpp"
 #include "petsc/aij.hpp"
+#include "petsc/boxmatrix.hpp"
 #include <algorithm>
 #include <petscmat.h>
 
@@ -166,8 +167,8 @@ PetscErrorCode GridMatrix::GridFromSizes(PC pc, PetscInt nx, PetscInt ny)
   PetscCall(MatGetLocalSize(A, &m, nullptr));
   PetscCheck((PetscReal)nx * (PetscReal)ny == (PetscReal)M, comm, PETSC_ERR_ARG_SIZ,
              "PC rrb: -%spc_rrb_grid %" PetscInt_FMT ",%" PetscInt_FMT
-             " does not match the matrix, which has %" PetscInt_FMT " rows",
-             prefix ? prefix : "", nx, ny, M);
+             " does not match the matrix, which has %" PetscInt_FMT " rows%s",
+             prefix ? prefix : "", nx, ny, M, SeveralPerNode((PetscReal)nx * (PetscReal)ny, M));
   PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP,
              "PC rrb works on grids of less than 1e9 nodes in a direction");
   grid_.nx     = (int)nx;

@@ -15,7 +15,9 @@ constexpr int      max_sets        = 300;    // active sets that are tried: each
 constexpr int      max_without     = 100;    // of them that do not come nearer than the best one
 constexpr int      max_iterations  = 60;     // of a KSP; then a factorization is better
 constexpr double   exact           = 1e-10;  // its relative tolerance
-constexpr double   loose           = 1e-3;   // the same on a grid, where the active set is not likely to be the last
+// the same on a grid, where the active set is not likely to be the last, of the first one, which cycles have found,
+// and of those that systems have
+constexpr double   first_loose     = 1e-2, loose = 1e-3;
 constexpr PetscInt small           = 10000;  // unknowns up to which one is better in any case
 constexpr PetscInt factorable[]    = {1000000, 60000}; // and can be had, in the plane and in space
 
@@ -305,7 +307,7 @@ PetscErrorCode SolveReduced(const StepProblem &problem, Vec Y, PetscInt *iterati
       last = true;
       reduced.sets.clear();
     }
-    PetscCall(reduced.Correct(Y, !k || changed, last ? exact : loose, iterations));
+    PetscCall(reduced.Correct(Y, !k || changed, last ? exact : k ? loose : first_loose, iterations));
   }
   PetscCall(VecCopy(reduced.best, Y));
   PetscCall(ProjectToBounds(Exec(), problem.XL, problem.XU, Y));

@@ -214,12 +214,21 @@ PetscErrorCode Solve(SNES snes)
   KSP                ksp;
   UpperBounds        xu;
   Vec                normals;
+  PetscInt           unknowns;
+  SNESProblem        problem(snes);
+  PetscCall(VecGetSize(snes->vec_sol, &unknowns));
+  if (!unknowns) { // which have no coordinates either
+    const TrapsOff traps; // as where there are unknowns
+    bool           stop;
+    PetscCall(problem.Function(snes->vec_sol, snes->vec_func));
+    PetscCall(problem.Test(0, Norms(), &stop));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(vipmg::SetSource((PetscObject)snes, "SNES vipmg", "snes_vipmg_", snes->dm, v));
   PetscCall(SNESGetKSP(snes, &ksp));
   PetscCall(KSPGetPC(ksp, &source.pc));
   PetscCall(v->newton.SetUp("snes_vipmg_", snes->vec_sol, snes->work[0], snes->jacobian_pre));
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu, xu));
-  SNESProblem problem(snes);
   PetscCall(NormalsOf(snes, &normals));
   if (normals) PetscCall(SolveAlongNormals(snes, normals, problem, xu));
   else PetscCall(v->newton.Solve(problem, {snes->vec_sol, snes->vec_func, snes->xl, xu}));

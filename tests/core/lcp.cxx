@@ -164,6 +164,23 @@ TEST(LCP, Matrix)
   }
 }
 
+// The natural residual of a problem whose matrix is far from 1: that of the problem with the matrix 1 and F as it is.
+TEST(LCP, Scale)
+{
+  const std::vector<double> x = {0, 2, 3, 0.5}, w = {-0.3, 0.4, 7, 0.2}, lower = {0, 0, 1, 0}, upper = {1, 9, 9, 0.5};
+  for (double scale : {1e-200, 1e-9, 1e9, 1e200}) {
+    std::vector<double> far_x(x), far_lower(lower), far_upper(upper);
+    for (std::vector<double> *v : {&far_x, &far_lower, &far_upper})
+      for (double &e : *v) e /= scale;
+    lcp::Problem p;
+    p.n     = 4;
+    p.lower = far_lower.data();
+    p.upper = far_upper.data();
+    p.scale = scale;
+    EXPECT_NEAR(lcp::natural(p, far_x.data(), w.data()), std::sqrt(0.09 + 0.16 + 4 + 0.04), 1e-12) << scale;
+  }
+}
+
 // What proves that there is no answer, and what does not: an answer may be very large.
 TEST(LCP, Infeasible)
 {

@@ -1,5 +1,6 @@
 # find_package(tessera) gives tessera::tessera: the library, its headers, and the PETSc that it was built for, all as
-# tessera.pc beside this file says; tessera_LIBRARY is its path, for -dll_append, tessera_FORTRAN the Fortran module.
+# tessera.pc beside this file says, and MPI, for compilers that are no mpicc; tessera_LIBRARY is its path, for
+# -dll_append, tessera_FORTRAN the Fortran module.
 include(CMakeFindDependencyMacro)
 find_dependency(PkgConfig)
 set(tessera_paths "$ENV{PKG_CONFIG_PATH}")
@@ -10,5 +11,13 @@ pkg_get_variable(tessera_FORTRAN tessera fortran)
 set(ENV{PKG_CONFIG_PATH} "${tessera_paths}")
 unset(tessera_paths)
 if(NOT TARGET tessera::tessera)
-  add_library(tessera::tessera ALIAS PkgConfig::tessera_pc)
+  add_library(tessera::tessera INTERFACE IMPORTED)
+  set_target_properties(tessera::tessera PROPERTIES INTERFACE_LINK_LIBRARIES PkgConfig::tessera_pc)
+  get_property(tessera_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  foreach(tessera_language ${tessera_languages})
+    if(tessera_language MATCHES "^(C|CXX)$")
+      find_dependency(MPI COMPONENTS ${tessera_language})
+      set_property(TARGET tessera::tessera APPEND PROPERTY INTERFACE_LINK_LIBRARIES MPI::MPI_${tessera_language})
+    endif()
+  endforeach()
 endif()

@@ -11,20 +11,18 @@ namespace {
 constexpr size_t max_levels = 64;
 constexpr double exact_nodes = 200; // a grid of at most so many is solved exactly
 // Nodes that a choice of directions serves badly, beside those of full coarsening; where full coarsening serves
-// nearly all nodes it stays; of one direction alone, which makes many more coarse nodes, that is asked of fewer.
-constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6;
+// nearly all nodes it stays. Of one direction alone, which makes many more coarse nodes, more is asked, unless the
+// trial has shown that coarsening in all directions does not do. With lines next to nothing must be served badly: where
+// they turn, a layer of nodes with two strong directions ties them together, and the third must not be coarsened.
+constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6, few_bad_for_one_tried = 0.1,
+                 few_bad_with_lines = 0.001;
 // Shares of nodes served badly from which the smoother's degree is 3 and 4 in place of 2.
 constexpr double badly_some = 0.05, badly_many = 0.3;
-// Of S1, scaled by its diagonal, what the next grid does not know has eigenvalues from 0.56 on where couplings are
-// alike, and from 0.14 where one direction is as weak as coarsening allows. The interval of a smoother of degree 2
-// begins between them; where nodes are served badly, and degrees are higher, the fourth kind, which asks for none, is
-// better.
+// Of the first Schur complement, scaled by its diagonal, what the next grid does not know has eigenvalues from 0.56 on
+// where couplings are alike, and from 0.14 where one direction is as weak as coarsening allows. The interval of a
+// smoother of degree 2 begins between them; where nodes are served badly, and degrees are higher, the fourth kind,
+// which asks for none, is better.
 constexpr double lower_end = 0.2;
-// The same where the trial has shown that coarsening in all directions does not do.
-constexpr double few_bad_for_one_tried = 0.1;
-// The same with lines: where they turn, a layer of nodes with two strong directions ties them together, and the third
-// must not be coarsened.
-constexpr double few_bad_with_lines = 0.001;
 // Iterations that are fair where couplings are smooth, and where they jump; if the trial expects more the degree grows,
 // as iterations fall in proportion to it, up to so many times.
 constexpr double fair_smooth = 5.8, fair_rough = 14, max_more = 4;
