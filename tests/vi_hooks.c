@@ -437,6 +437,64 @@ static PetscErrorCode TestEmpty(SNESType type)
   PetscFunctionReturn(0);
 }
 
+static PetscErrorCode Parabola(SNES snes, Vec X, Vec F, void *ctx)
+{
+  PetscFunctionBegin;
+  (void)snes, (void)ctx;
+  PetscCall(VecPointwiseMult(F, X, X));
+  PetscCall(VecShift(F, 1));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode Slopes(SNES snes, Vec X, Mat J, Mat P, void *ctx)
+{
+  Vec d;
+
+  PetscFunctionBegin;
+  (void)snes, (void)J, (void)ctx;
+  PetscCall(VecDuplicate(X, &d));
+  PetscCall(VecCopy(X, d));
+  PetscCall(VecAbs(d));
+  PetscCall(VecScale(d, 2));
+  PetscCall(MatDiagonalSet(P, d, INSERT_VALUES));
+  PetscCall(VecDestroy(&d));
+  PetscFunctionReturn(0);
+}
+
+/* F = 1 + x^2 has no zero: where no part of a step reduces it any more the solve ends at the best point and says so. */
+static PetscErrorCode TestNoZero(void)
+{
+  SNES                snes;
+  Mat                 J;
+  Vec                 x, f;
+  SNESConvergedReason reason;
+  PetscReal           norm;
+  PetscInt            from, to;
+  const char         *failure;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, 3, 3, 1, NULL, 0, NULL, &J));
+  PetscCall(MatGetOwnershipRange(J, &from, &to));
+  for (PetscInt i = from; i < to; ++i) PetscCall(MatSetValue(J, i, i, 1, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(J, &x, &f));
+  PetscCall(VecSet(x, 0.3));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetFunction(snes, f, Parabola, NULL));
+  PetscCall(SNESSetJacobian(snes, J, J, Slopes, NULL));
+  PetscCall(SNESSetType(snes, SNESVIPGS));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(SNESGetFunctionNorm(snes, &norm));
+  PetscCall(SNESVIPGSGetFailure(snes, &failure));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "vipgs, no zero: %s, norm at most 2 %s, %.29s\n", SNESConvergedReasons[reason], norm <= 2 ? "yes" : "no", failure ? failure : "and no word of why"));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(MatDestroy(&J));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&f));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   DM  da;
@@ -454,6 +512,7 @@ int main(int argc, char **argv)
   PetscCall(TestLinear(x, y));
   PetscCall(TestEmpty(SNESVIPMG));
   PetscCall(TestEmpty(SNESVIPGS));
+  PetscCall(TestNoZero());
   PetscCall(TestTao(TAOVIPMG));
   PetscCall(TestTao(TAOVIPGS));
   PetscCall(VecDestroy(&x));
