@@ -22,6 +22,7 @@ namespace {
 template <class W> struct Couplings {
   const int *first, *to;
   const W   *weight;
+  double size(int k, int e) const { return to[e] == k ? 0 : std::fabs((double)weight[e]); } // entry e of cluster k
   template <class F> void each(int k, const F &f) const // f(other cluster, how much)
   {
     for (int e = first[k]; e < first[k + 1]; ++e)
@@ -105,7 +106,10 @@ template <class W> void Agglomeration::look_outside(const Couplings<W> &between)
   largest_.resize((size_t)own_);
   for (int k = 0; k < own_; ++k) {
     double sum = 0, largest = 0;
-    between.each(k, [&](int, double w) { sum += w, largest = std::max(largest, w); });
+    for (int e = between.first[k]; e < between.first[k + 1]; ++e) {
+      const double w = between.size(k, e);
+      sum += w, largest = std::max(largest, w);
+    }
     cluster_[(size_t)k].outside = sum;
     largest_[(size_t)k]         = largest;
   }
@@ -161,12 +165,14 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
     if (!rules_.grows(c) || divided(k)) continue;
     Pick         pick;
     const double likely = 0.999 * largest_[(size_t)k];
-    between.each(k, [&](int q, double w) {
-      if (w >= likely) pick.offer(c, w, cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
-    });
+    for (int e = between.first[k]; e < between.first[k + 1]; ++e)
+      if (const double w = between.size(k, e); w >= likely) {
+        const int q = between.to[e];
+        pick.offer(c, w, cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
+      }
     if (pick.at < 0) continue;
     sets.join(k, pick.at);
-    between.each(k, [&](int q, double w) {
+    if (rules_.takes_others(c)) between.each(k, [&](int q, double w) {
       if (rules_.takes_in(c, pick, rules_.closed_nodes(total(q)), w)) sets.join(k, q);
     });
     ++found;

@@ -17,7 +17,8 @@ struct Closed {
   explicit Closed(int d) : dim(d), bound(d == 2 ? 0.05 : 0.1) { }
   HD bool operator()(double nodes, double diagonal, double outside) const
   {
-    return nodes >= least && outside < (nodes < few ? bound_of_few : bound) * diagonal / pow(nodes, 1 / dim);
+    const double root = dim == 2 ? sqrt(nodes) : cbrt(nodes);
+    return nodes >= least && outside < (nodes < few ? bound_of_few : bound) * diagonal / root;
   }
 };
 
@@ -72,6 +73,7 @@ struct Pick {
 // Which clusters of at most `most` nodes count, and which grow: before some have been closed, and when they enclose
 // others. One that encloses others rests for a round, until it is one, lest it join part of a neighbour.
 struct Rules {
+  static constexpr double times_as_many = 32; // nodes of a cluster that takes others in
   Closed  closed;
   double  most;
   bool    encloses = false;
@@ -84,7 +86,11 @@ struct Rules {
   // of them changes little, and rounds would be as many as there are.
   HD bool takes_in(const Cluster &from, const Pick &pick, double nodes, double weight) const
   {
-    return !encloses && 32 * nodes <= from.nodes && rounded(weight) >= 0.5 * pick.weight;
+    return !encloses && times_as_many * nodes <= from.nodes && rounded(weight) >= 0.5 * pick.weight;
+  }
+  HD bool takes_others(const Cluster &from) const // is it large enough for any?
+  {
+    return !encloses && from.nodes >= times_as_many * closed.least;
   }
 };
 
