@@ -245,6 +245,7 @@ void Agglomeration::contract(const Couplings<W> &between, Sets &sets, const std:
   const size_t         n = own.size(), all = n + others.size();
   std::vector<int>     now, begin(n + 1), member((size_t)own_);
   std::vector<Cluster> joined(all);
+  now.reserve(id.size());
   for (size_t k = 0; k < id.size(); ++k) {
     const int root = sets.root((int)k);
     now.push_back(root < (int)k ? now[(size_t)root] : place(id[k]));

@@ -212,6 +212,20 @@ template <int D> struct MomentsOfPiece {
     store_shared_sums(at, s, sum);
   }
 };
+// They become the mean place and one over the standard deviation along each axis.
+template <int D> struct EndMoments {
+  double *moments;
+  HD void operator()(int part) const
+  {
+    constexpr double flat = 1e-14; // variance that is rounding
+    double *const    m    = moments + (ptrdiff_t)moments_of_part<D> * part;
+    for (int q = 0; q < D; ++q) {
+      const double mean = m[1 + q] / m[0], variance = m[1 + D + q] / m[0] - mean * mean;
+      m[1 + q]     = mean;
+      m[1 + D + q] = variance > flat * mean * mean ? 1 / sqrt(variance) : 0;
+    }
+  }
+};
 template <class T, int D> struct PlaceInPart {
   const int    *member, *of;
   const Key    *key;
@@ -219,14 +233,10 @@ template <class T, int D> struct PlaceInPart {
   T            *place;
   HD void       operator()(int k) const
   {
-    constexpr double    flat = 1e-14; // variance that is rounding
     const int           p = member[k];
     const double *const m = moments + (ptrdiff_t)moments_of_part<D> * of[p];
     const auto          at = deinterleave<D>(key[p]);
-    for (int q = 0; q < D; ++q) {
-      const double mean = m[1 + q] / m[0], variance = m[1 + D + q] / m[0] - mean * mean;
-      if (variance > flat * mean * mean) place[(ptrdiff_t)D * p + q] = (T)((at.x[q] - mean) / sqrt(variance));
-    }
+    for (int q = 0; q < D; ++q) place[(ptrdiff_t)D * p + q] = (T)((at.x[q] - m[1 + q]) * m[1 + D + q]);
   }
 };
 
@@ -312,6 +322,7 @@ template <class T> template <int D> std::vector<double> PartFunctions<T>::find_p
              MomentsOfPiece<D>{piece_.data(), member_.data(), key, of_piece.data(), log_threads});
   else of_piece.zero();
   sum_pieces(exec, of_piece.data(), N, moments.data()); // a process without nodes takes part
+  for_each(exec, parts_, EndMoments<D>{moments.data()});
   for_each(exec, key ? (int)member_.size() : 0,
            PlaceInPart<T, D>{member_.data(), of_.data(), key, moments.data(), place_.data()});
   double known = key || !level.n;
@@ -323,7 +334,7 @@ template <class T> template <int D> std::vector<double> PartFunctions<T>::find_p
   const std::vector<double> m = listed(moments);
   std::vector<double>       mean;
   for (size_t k = 0; k < m.size(); k += N)
-    for (size_t q = 1; q <= D; ++q) mean.push_back(m[k + q] / m[k]);
+    mean.insert(mean.end(), &m[k + 1], &m[k + 1] + D);
   return mean;
 }
 
