@@ -151,13 +151,16 @@ template <class T, class V, int D> struct AddPart {
   T            c, w;
   HD void      operator()(int k) const
   {
-    const int        p    = member[k];
-    const Sum *const mine = factors + (ptrdiff_t)(D + 1) * of[p];
-    Sum              sum  = 0;
-    at_node.each(p, [&](int f, T value) { sum += value * mine[f]; });
-    const V s = c * (V)sum;
+    const int p = member[k];
+    const V   s = at(p, factors + (ptrdiff_t)(D + 1) * of[p]);
     if (z) z[p] += s;
     if (x) x[p] += w * s;
+  }
+  template <class F> HD V at(int p, const F *factor) const
+  {
+    V sum = 0;
+    at_node.each(p, [&](int f, T value) { sum += value * (V)factor[f]; });
+    return c * sum;
   }
 };
 // The same on the host for a piece, whose part's factors stay in registers
@@ -169,22 +172,17 @@ template <class T, class V, int D> struct AddPiece {
 #else
   void    operator()(int piece) const
   {
-    using Sum = typename AddPart<T, V, D>::Sum;
     const int first = begin[piece], end = begin[piece + 1];
     if (first == end) return;
-    const Sum *const mine = add.factors + (ptrdiff_t)(D + 1) * add.of[add.member[first]];
-    Sum              factor[D + 1];
-    for (int f = 0; f <= D; ++f) factor[f] = mine[f];
-    const auto each = [&](V *to, T weight) {
-      for (int k = first; k < end; ++k) {
-        const int p   = add.member[k];
-        Sum       sum = 0;
-        add.at_node.each(p, [&](int f, T value) { sum += value * factor[f]; });
-        to[p] += weight * (add.c * (V)sum);
-      }
+    const auto *const mine = add.factors + (ptrdiff_t)(D + 1) * add.of[add.member[first]];
+    V                 factor[D + 1], *const z = add.z, *const x = add.x;
+    for (int f = 0; f <= D; ++f) factor[f] = (V)mine[f];
+    const auto each = [&](const auto &take) {
+      for (int k = first; k < end; ++k) take(add.member[k], add.at(add.member[k], factor));
     };
-    if (add.z) each(add.z, 1);
-    if (add.x) each(add.x, add.w);
+    if (z && x) each([&](int p, V s) { z[p] += s, x[p] += add.w * s; });
+    else if (z) each([&](int p, V s) { z[p] += s; });
+    else if (x) each([&](int p, V s) { x[p] += add.w * s; });
   }
 #endif
 };
