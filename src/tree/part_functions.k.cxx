@@ -345,17 +345,14 @@ void PartFunctions<T>::find_network(const Level<T> &level, const Params &params,
 }
 
 // Of all nodes, ghosts included
-template <class T> std::vector<Buffer<double>> PartFunctions<T>::labels(Level<T> &level) const
+template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) const
 {
-  std::vector<Buffer<double>> labels = agglomerate(comm_, level, dim_);
-  for (Buffer<double> &label : labels) {
-    if (!level.distributed) break;
-    Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
-    copy(label, all);
-    level.exchange.forward(all.data(), 1);
-    label = std::move(all);
-  }
-  return labels;
+  Buffer<double> label = agglomerate(comm_, level, dim_);
+  if (!level.distributed) return label;
+  Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
+  copy(label, all);
+  level.exchange.forward(all.data(), 1);
+  return all;
 }
 
 template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params)
@@ -363,20 +360,12 @@ template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level
   dim_  = params.dim;
   comm_ = comm;
   const auto keep  = params.part_labels.lock();
-  double     known = keep && !keep->empty() && (*keep)[0].size() == (size_t)(level.n + level.ghosts);
+  double     known = keep && !keep->empty() && keep->size() == (size_t)(level.n + level.ghosts);
   if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
   if (!(known > 0) && !may_have_parts(level)) return;
-  std::vector<Buffer<double>> label = known > 0 ? std::move(*keep) : labels(level);
-  take_labels(level, params, label, 0);
-  if (keep) *keep = std::move(label);
-}
-
-template <class T>
-void PartFunctions<T>::take_labels(Level<T> &level, const Params &params, const std::vector<Buffer<double>> &label,
-                                   size_t from)
-{
+  Buffer<double>      label = known > 0 ? std::move(*keep) : labels(level);
   std::vector<double> place;
-  number(level, label[from]);
+  number(level, label);
   with_axes(dim_, [&](auto axes) { place = this->template find_places<axes.value>(level); });
   total_ = parts_ - shared_;
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &total_, 1, MPI_DOUBLE, MPI_SUM, comm_);
@@ -384,13 +373,8 @@ void PartFunctions<T>::take_labels(Level<T> &level, const Params &params, const 
   const size_t functions = (size_t)(dim_ + 1);
   inverse_   = make_unset<T>(level.exec, (size_t)parts_ * functions * functions);
   sums_      = make_unset<double>(level.exec, (size_t)parts_ * functions * max_vectors);
-  if (!from) find_network(level, params, place);
-  wider_.clear();
-  if (from + 1 == label.size()) return;
-  wider_.emplace_back();
-  wider_[0].dim_  = dim_;
-  wider_[0].comm_ = comm_;
-  wider_[0].take_labels(level, params, label, from + 1);
+  find_network(level, params, place);
+  if (keep) *keep = std::move(label);
 }
 
 template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
@@ -407,7 +391,6 @@ template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
     }
     for_each(level.exec, parts_, InvertEnergy<T, D>{energy_.data(), network_.any(), inverse_.data()});
   });
-  if (!wider_.empty()) wider_[0].take_values(level);
 }
 
 template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
@@ -422,7 +405,7 @@ template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
     }
   });
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  return found > 0 || (!wider_.empty() && wider_[0].faint(level));
+  return found > 0;
 }
 
 template <class T>
@@ -445,7 +428,6 @@ template <class V> void PartFunctions<T>::add(const Level<T> &level, const V *r,
     const AddPart<T, V, D> end{member_.data(), of_.data(), sum, at, z, x, c, w};
     for_each_or_group(exec, (int)member_.size(), end, pieces, AddPiece<T, V, D>{end, piece_.data()});
   });
-  if (!wider_.empty()) wider_[0].add(level, r, c, z, x, w);
 }
 
 #define INSTANTIATE_ADD(T, ...) \
