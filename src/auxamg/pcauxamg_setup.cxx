@@ -194,7 +194,7 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNo
     a->options.precision == TESSERA_PRECISION_SINGLE || (a->options.precision == TESSERA_PRECISION_AUTO && !a->linear &&
                                                          (a->exec.space == tessera::Space::cuda || chebyshev));
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
-  const auto labels     = std::make_shared<std::vector<tessera::Buffer<double>>>(); // of parts
+  const auto labels     = std::make_shared<tessera::Buffer<double>>(); // of parts
   a->params.part_labels = labels;
   for (;;) { // at most twice
     if (failure->kind == Failure::rounded) {

@@ -11,8 +11,9 @@ constexpr int strongest_pair = (1 << 15) - 1;
 struct WeightedPairs {
   Buffer<int> strength, a, b;
 };
-// Cluster c is member[begin[c]] ... member[begin[c + 1] - 1], in order, and clusters are in the order of their first
-// members. Items that are alone are in none.
+// Cluster c is member[begin[c]] ... member[begin[c + 1] - 1], in order. Smaller clusters come first, as the processor
+// foresees loops of the same length, and those of one size are in the order of their first members. Items that are
+// alone are in none.
 struct Clusters {
   Buffer<int> begin, member;
   int         count() const { return (int)begin.size() - 1; }

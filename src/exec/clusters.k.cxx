@@ -113,27 +113,31 @@ struct TogetherWithOthers {
   unsigned char *flag;
   HD void        operator()(int k) const { flag[k] = size[root_of(parent, k)] > 1; }
 };
-struct RootOf {
-  const int *item;
-  int       *parent;
-  Key       *root;
-  HD void    operator()(int p) const { root[p] = (Key)root_of(parent, item[p]); }
+struct SizeAndRoot {
+  const int *item, *size;
+  int       *parent, bits;
+  Key       *key;
+  HD void    operator()(int p) const
+  {
+    const int root = root_of(parent, item[p]);
+    key[p]         = (Key)size[root] << bits | (Key)root;
+  }
 };
 
-Clusters list_clusters(const Exec &exec, int n, int bits, Buffer<int> &parent, const Buffer<int> &size)
+Clusters list_clusters(const Exec &exec, int n, int bits, int max_size, Buffer<int> &parent, const Buffer<int> &size)
 {
   Buffer<unsigned char> flag = make_unset<unsigned char>(exec, (size_t)n);
   for_each(exec, n, TogetherWithOthers{parent.data(), size.data(), flag.data()});
   const Flagged together(exec, n, flag);
   const int     members = together.count;
-  Buffer<Key>   root    = make_unset<Key>(exec, (size_t)members);
+  Buffer<Key>   key     = make_unset<Key>(exec, (size_t)members);
   Buffer<int>   order;
   Clusters      clusters;
-  for_each(exec, members, RootOf{together.place.data(), parent.data(), root.data()});
-  sort_keys(exec, members, bits, root, order);
+  for_each(exec, members, SizeAndRoot{together.place.data(), size.data(), parent.data(), bits, key.data()});
+  sort_keys(exec, members, bits + bits_of((Key)max_size), key, order);
   clusters.member = make_unset<int>(exec, (size_t)members);
   for_each(exec, members, GatherValues<int>{order.data(), together.place.data(), clusters.member.data()});
-  for_each(exec, members, FirstOfRun<Key>{root.data(), flag.data()});
+  for_each(exec, members, FirstOfRun<Key>{key.data(), flag.data()});
   const Flagged first(exec, members, flag);
   clusters.begin = make_unset<int>(exec, (size_t)(first.count + 1));
   for_each(exec, first.count, CopyValues<int>{first.place.data(), clusters.begin.data()});
@@ -170,7 +174,7 @@ Clusters join_strongest(const Exec &exec, const WeightedPairs &pairs, int n, int
     copy(parents, parent), copy(sizes, size);
     device::synchronize(exec.space);
   }
-  return list_clusters(exec, n, bits, parent, size);
+  return list_clusters(exec, n, bits, max_size, parent, size);
 }
 
 } // namespace tessera

@@ -22,6 +22,7 @@ namespace {
 template <class W> struct Couplings {
   const int *first, *to;
   const W   *weight;
+  double size(int k, int e) const { return to[e] == k ? 0 : std::fabs((double)weight[e]); } // entry e of cluster k
   template <class F> void each(int k, const F &f) const // f(other cluster, how much)
   {
     for (int e = first[k]; e < first[k + 1]; ++e)
@@ -43,8 +44,8 @@ public:
     comm_(comm), rules_(rules), distributed_(distributed), common_(comm)
   {
   }
-  template <class T> void                grow(Level<T> &level);
-  const std::vector<std::vector<double>> &labels() const { return labels_; }
+  template <class T> void grow(Level<T> &level);
+  std::vector<double>     labels() const; // of own nodes
 
 private:
   int  at(int k) const { return distributed_ ? at_[(size_t)k] : -1; } // among the common ones
@@ -53,12 +54,9 @@ private:
   {
     return at(k) >= 0 ? common_.totals()[(size_t)at(k)] : cluster_[(size_t)k];
   }
-  void keep_labels(); // those of clusters that count
-  void become_one(bool all);
-  void enclose();
   template <class T> void   begin(Level<T> &level);
   template <class W> void   look_outside(const Couplings<W> &between);
-  template <class W> double collect(const Couplings<W> &between);
+  template <class W> void   collect(const Couplings<W> &between);
   template <class W> bool   round(const Couplings<W> &between);
   std::vector<Tie>          ties(Sets &sets) const;
   template <class W> void   contract(const Couplings<W> &between, Sets &sets, const std::vector<double> &id);
@@ -67,7 +65,6 @@ private:
   MPI_Comm             comm_;
   Rules                rules_;
   bool                 distributed_;
-  std::vector<std::vector<double>> labels_; // of own nodes
   int                  own_ = 0;        // clusters of own nodes come first, in order, then others of ghosts
   std::vector<Cluster> cluster_;
   std::vector<int>     node_, at_;      // the clusters of own nodes; where clusters are among the common ones
@@ -105,34 +102,33 @@ template <class W> void Agglomeration::look_outside(const Couplings<W> &between)
   largest_.resize((size_t)own_);
   for (int k = 0; k < own_; ++k) {
     double sum = 0, largest = 0;
-    between.each(k, [&](int, double w) { sum += w, largest = std::max(largest, w); });
+    for (int e = between.first[k]; e < between.first[k + 1]; ++e) {
+      const double w = between.size(k, e);
+      sum += w, largest = std::max(largest, w);
+    }
     cluster_[(size_t)k].outside = sum;
     largest_[(size_t)k]         = largest;
   }
 }
 
-// Others learn of own clusters, and these of others. Returns how many clusters count, where they enclose others.
-template <class W> double Agglomeration::collect(const Couplings<W> &between)
+// Others learn of own clusters, and these of others.
+template <class W> void Agglomeration::collect(const Couplings<W> &between)
 {
-  double                counts = 0;
   std::vector<Part>     parts;
   std::vector<Coupling> couplings;
   at_.clear();
-  for (size_t k = 0; distributed_ && k < cluster_.size(); ++k) at_.push_back(common_.at(cluster_[k].id));
+  for (const Cluster &c : cluster_) at_.push_back(common_.at(c.id));
   for (int k = 0; k < own_; ++k) {
-    if (at(k) < 0) counts += rules_.encloses && rules_.counts(cluster_[(size_t)k]);
-    else parts.push_back({at(k), cluster_[(size_t)k]});
+    if (at(k) >= 0) parts.push_back({at(k), cluster_[(size_t)k]});
     if (divided(k))
       between.each(k, [&](int q, double w) {
         const Cluster &o = cluster_[(size_t)q];
         couplings.push_back({at(k), at(q), o.id, o.name, w, rules_.closed_nodes(o)});
       });
   }
-  if (!distributed_) return counts;
-  counts = common_.collect(parts, couplings, rules_, counts);
+  common_.collect(parts, couplings, rules_);
   for (size_t k = 0; k < cluster_.size(); ++k)
     if (at_[k] >= 0) cluster_[k].name = common_.totals()[(size_t)at_[k]].name;
-  return counts;
 }
 
 // What others must know of the sets.
@@ -153,26 +149,27 @@ std::vector<Tie> Agglomeration::ties(Sets &sets) const
 template <class W> bool Agglomeration::round(const Couplings<W> &between)
 {
   look_outside(between);
-  const bool encloses = collect(between) > 0;
-  double     found = 0;
-  Sets       sets(cluster_.size());
+  if (distributed_) collect(between);
+  double found = 0;
+  Sets   sets(cluster_.size());
   for (int k = 0; k < own_; ++k) {
     const Cluster &c = cluster_[(size_t)k];
-    if (!rules_.grows(c) || divided(k)) continue;
+    if (rules_.has_closed(c) || divided(k)) continue;
     Pick         pick;
     const double likely = 0.999 * largest_[(size_t)k];
-    between.each(k, [&](int q, double w) {
-      if (w >= likely) pick.offer(c, w, cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
-    });
+    for (int e = between.first[k]; e < between.first[k + 1]; ++e)
+      if (const double w = between.size(k, e); w >= likely) {
+        const int q = between.to[e];
+        pick.offer(c, w, cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
+      }
     if (pick.at < 0) continue;
     sets.join(k, pick.at);
-    between.each(k, [&](int q, double w) {
+    if (rules_.takes_others(c)) between.each(k, [&](int q, double w) {
       if (rules_.takes_in(c, pick, rules_.closed_nodes(total(q)), w)) sets.join(k, q);
     });
     ++found;
   }
-  if (encloses) enclose();
-  if (distributed_ ? !common_.join(ties(sets), found) : !(found > 0)) return encloses;
+  if (distributed_ ? !common_.join(ties(sets), found) : !(found > 0)) return false;
   std::vector<double> id;
   id.reserve(cluster_.size());
   for (int k = 0; k < (int)cluster_.size(); ++k) {
@@ -239,6 +236,7 @@ void Agglomeration::contract(const Couplings<W> &between, Sets &sets, const std:
   const size_t         n = own.size(), all = n + others.size();
   std::vector<int>     now, begin(n + 1), member((size_t)own_);
   std::vector<Cluster> joined(all);
+  now.reserve(id.size());
   for (size_t k = 0; k < id.size(); ++k) {
     const int root = sets.root((int)k);
     now.push_back(root < (int)k ? now[(size_t)root] : place(id[k]));
@@ -265,37 +263,19 @@ template <class T> void Agglomeration::grow(Level<T> &level)
   begin(level);
   const bool any = round(Couplings<T>{first.data(), to.data(), a.data()});
   while (any && round(sums_.couplings())) { }
-  keep_labels();
-  become_one(true);
-  rules_.encloses = true;
-  while (any && round(sums_.couplings())) { }
 }
 
-void Agglomeration::keep_labels()
+std::vector<double> Agglomeration::labels() const
 {
   std::vector<double> of((size_t)own_), label;
   for (int k = 0; k < own_; ++k) of[(size_t)k] = rules_.counts(total(k)) ? cluster_[(size_t)k].id : -1;
   for (int k : node_) label.push_back(of[(size_t)k]);
-  labels_.push_back(std::move(label));
-}
-
-// Those that count, or all, become one each.
-void Agglomeration::become_one(bool all)
-{
-  for (int k = 0; k < own_; ++k)
-    if (Cluster &c = cluster_[(size_t)k]; all || rules_.counts(total(k))) c.diagonal = c.outside;
-}
-
-// There are clusters that enclose others: from then on they count as one.
-void Agglomeration::enclose()
-{
-  keep_labels();
-  become_one(false);
+  return label;
 }
 
 } // namespace
 
-template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
+template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
 {
   const Rules rules{Closed(dim), level.nodes / 2};
   if constexpr (device::built)
@@ -306,12 +286,10 @@ template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<
       }
   Agglomeration clusters(comm, rules, level.distributed);
   clusters.grow(level);
-  std::vector<Buffer<double>> labels;
-  for (const std::vector<double> &of : clusters.labels()) labels.push_back(copy_to(level.exec.space, of));
-  return labels;
+  return copy_to(level.exec.space, clusters.labels());
 }
 
-template std::vector<Buffer<double>> agglomerate(MPI_Comm, Level<double> &, int);
-template std::vector<Buffer<double>> agglomerate(MPI_Comm, Level<float> &, int);
+template Buffer<double> agglomerate(MPI_Comm, Level<double> &, int);
+template Buffer<double> agglomerate(MPI_Comm, Level<float> &, int);
 
 } // namespace tessera::tree

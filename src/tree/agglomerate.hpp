@@ -8,12 +8,10 @@ namespace tessera::tree {
 struct Rules;
 
 // Of own nodes of a level with one unknown a node: a number that all nodes of the cluster have, on any process, or -1
-// of clusters that are not closed or are more than half of the mesh; then of clusters that enclose those of the list
-// before, as often as there are any. Which nodes are in a cluster does not depend on the processes, but for rounding at
-// the thresholds. Collective; lists are as many on all processes.
-template <class T> std::vector<Buffer<double>> agglomerate(MPI_Comm comm, Level<T> &level, int dim);
+// of clusters that are not closed or are more than half of the mesh. Which nodes are in a cluster does not depend on
+// the processes, but for rounding at the thresholds. Collective.
+template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim);
 // The same on the devices of the processes.
-template <class T>
-std::vector<Buffer<double>> agglomerate_on_device(MPI_Comm comm, Level<T> &level, const Rules &rules);
+template <class T> Buffer<double> agglomerate_on_device(MPI_Comm comm, Level<T> &level, const Rules &rules);
 
 } // namespace tessera::tree

@@ -39,16 +39,12 @@ public:
     for_each(exec_, own_, Enumerate{of_.data()});
     if (distributed_) begin_common(level, before);
   }
-  void                        grow();
-  std::vector<Buffer<double>> take_labels() { return std::move(labels_); }
+  bool           round(); // false: nothing grows any more
+  Buffer<double> labels() const;
 
 private:
   void            begin_common(Level<T> &level, double before);
-  bool            round();   // false: nothing grows any more
-  double          count() const;
-  double          collect();
-  void            enclose();
-  void            keep_labels();
+  void            collect();
   // false: no set of clusters has more than one
   bool            number_roots(Buffer<int> &parent, Numbered &numbered) const;
   bool            join_common(Buffer<int> &parent);
@@ -61,7 +57,6 @@ private:
   Rules           rules_;
   bool            distributed_;
   int             id_bits_; // of numbers of nodes
-  std::vector<Buffer<double>> labels_;
   int             nodes_, own_, all_; // of the mesh; clusters, those of own nodes first
   Buffer<Cluster> cluster_;
   Buffer<int>     of_;                // of each node
@@ -82,40 +77,15 @@ template <class T> void DeviceAgglomeration<T>::begin_common(Level<T> &level, do
   common_.begin(listed(number, (size_t)own_, (size_t)level.ghosts));
 }
 
-template <class T> void DeviceAgglomeration<T>::keep_labels()
+template <class T> Buffer<double> DeviceAgglomeration<T>::labels() const
 {
   Buffer<double> label = make_unset<double>(exec_, (size_t)nodes_);
   for_each(exec_, all_ ? nodes_ : 0, LabelOf{cluster_.data(), of_.data(), rules_, common(), label.data()});
-  labels_.push_back(std::move(label));
+  return label;
 }
 
-template <class T> void DeviceAgglomeration<T>::grow()
-{
-  while (round()) { }
-  keep_labels();
-  for_each(exec_, own_, BecomeOne{rules_, common(), true, cluster_.data()});
-  rules_.encloses = true;
-  while (round()) { }
-}
-
-// There are clusters that enclose others: from then on they count as one.
-template <class T> void DeviceAgglomeration<T>::enclose()
-{
-  keep_labels();
-  for_each(exec_, own_, BecomeOne{rules_, common(), false, cluster_.data()});
-}
-
-// How many clusters count, where they enclose others.
-template <class T> double DeviceAgglomeration<T>::count() const
-{
-  if (!rules_.encloses) return 0;
-  Buffer<double> found = make_unset<double>(exec_, 1);
-  sum_each(exec_, own_, CountsCluster{cluster_.data(), rules_, common()}, found.data());
-  return fetch(found, 0);
-}
-
-// The same of all processes. Others learn of own clusters, and these of others.
-template <class T> double DeviceAgglomeration<T>::collect()
+// Others learn of own clusters, and these of others.
+template <class T> void DeviceAgglomeration<T>::collect()
 {
   const int            n = (int)common_.ids().size();
   const Buffer<double> ids = put(common_.ids());
@@ -133,10 +103,9 @@ template <class T> double DeviceAgglomeration<T>::collect()
            ListCouplings{of, rules_, begin.data(), at_.data(), cluster_.data(), weight_.data(), coupling.data()});
   std::vector<Part> parts = listed(part);
   parts.erase(std::remove_if(parts.begin(), parts.end(), [](const Part &p) { return p.at < 0; }), parts.end());
-  const double counts = common_.collect(parts, listed(coupling), rules_, count());
+  common_.collect(parts, listed(coupling), rules_);
   total_ = put(common_.totals());
   for_each(exec_, all_, NameCommon{common(), cluster_.data()});
-  return counts;
 }
 
 template <class T> bool DeviceAgglomeration<T>::round()
@@ -144,12 +113,11 @@ template <class T> bool DeviceAgglomeration<T>::round()
   Buffer<int> parent = make_unset<int>(exec_, (size_t)all_);
   for_each(exec_, all_, Enumerate{parent.data()});
   for_each(exec_, own_, LookOutside{first_.data(), to_.data(), weight_.data(), cluster_.data()});
-  const bool encloses = (distributed_ ? collect() : count()) > 0;
+  if (distributed_) collect();
   for_each(exec_, own_, JoinPick{first_.data(), to_.data(), weight_.data(), rules_, common(), cluster_.data(),
                                  parent.data()});
-  if (encloses) enclose();
   Numbered numbered;
-  if (!(distributed_ ? number_sets(parent, numbered) : number_roots(parent, numbered))) return encloses;
+  if (!(distributed_ ? number_sets(parent, numbered) : number_roots(parent, numbered))) return false;
   contract(numbered);
   return true;
 }
@@ -262,18 +230,17 @@ template <class T> void DeviceAgglomeration<T>::add_up(const Numbered &numbered)
 
 } // namespace
 
-template <class T>
-std::vector<Buffer<double>> agglomerate_on_device(MPI_Comm comm, Level<T> &level, const Rules &rules)
+template <class T> Buffer<double> agglomerate_on_device(MPI_Comm comm, Level<T> &level, const Rules &rules)
 {
   if constexpr (!device::built) return {};
   else {
     DeviceAgglomeration<T> clusters(comm, level, rules);
-    clusters.grow();
-    return clusters.take_labels();
+    while (clusters.round()) { }
+    return clusters.labels();
   }
 }
 
-template std::vector<Buffer<double>> agglomerate_on_device(MPI_Comm, Level<double> &, const Rules &);
-template std::vector<Buffer<double>> agglomerate_on_device(MPI_Comm, Level<float> &, const Rules &);
+template Buffer<double> agglomerate_on_device(MPI_Comm, Level<double> &, const Rules &);
+template Buffer<double> agglomerate_on_device(MPI_Comm, Level<float> &, const Rules &);
 
 } // namespace tessera::tree

@@ -73,23 +73,6 @@ struct Common {
   HD bool is_divided(int k) const { return is_common(k) && divided[at[k]]; }
   HD const Cluster &whole(const Cluster *cluster, int k) const { return is_common(k) ? total[at[k]] : cluster[k]; }
 };
-struct CountsCluster { // that others do not count
-  const Cluster *cluster;
-  Rules          rules;
-  Common         common;
-  HD double      operator()(int k) const { return !common.is_common(k) && rules.counts(cluster[k]); }
-};
-// Those that count, or all, become one each.
-struct BecomeOne {
-  Rules    rules;
-  Common   common;
-  bool     all;
-  Cluster *cluster;
-  HD void  operator()(int k) const
-  {
-    if (all || rules.counts(common.whole(cluster, k))) cluster[k].diagonal = cluster[k].outside;
-  }
-};
 // A cluster that grows joins the one that it is coupled with most, and takes others in; divided ones do not pick here.
 struct JoinPick {
   const int     *first, *to;
@@ -100,7 +83,7 @@ struct JoinPick {
   int           *parent;
   HD void        operator()(int k) const
   {
-    if (common.is_divided(k) || !rules.grows(cluster[k])) return;
+    if (common.is_divided(k) || rules.has_closed(cluster[k])) return;
     const Pick pick = pick_among(cluster, k, first[k], first[k + 1], to, weight);
     if (pick.at < 0) return;
     unite(parent, k, pick.at);

@@ -17,21 +17,15 @@ struct Closed {
   explicit Closed(int d) : dim(d), bound(d == 2 ? 0.05 : 0.1) { }
   HD bool operator()(double nodes, double diagonal, double outside) const
   {
-    return nodes >= least && outside < (nodes < few ? bound_of_few : bound) * diagonal / pow(nodes, 1 / dim);
+    const double root = dim == 2 ? sqrt(nodes) : cbrt(nodes);
+    return nodes >= least && outside < (nodes < few ? bound_of_few : bound) * diagonal / root;
   }
 };
-
-// Closed clusters may be tied to each other far more than to all else. What is constant on several of them has less
-// energy then than what is constant on one, and functions of one at a time hardly reduce it. So they grow further, with
-// what leaves a cluster in place of its diagonal entries, and one that so much less leaves than its parts is a part,
-// too. Larger bounds find such that need no function, and the largest eigenvalue grows by half.
-constexpr double enclosed = 0.02;
 
 struct Cluster {
   double  id = 0;   // the mesh-wide number of one of its nodes
   double  name = 0; // by which all processes tell which is the first of two
   double  nodes = 1, diagonal = 0, outside = 0;
-  HD bool encloses() const { return outside < enclosed * diagonal; }
   HD void join(const Cluster &o)
   {
     name = o.name < name ? o.name : name;
@@ -69,23 +63,23 @@ struct Pick {
   }
 };
 
-// Which clusters of at most `most` nodes count, and which grow: before some have been closed, and when they enclose
-// others. One that encloses others rests for a round, until it is one, lest it join part of a neighbour.
+// Which clusters count, those of at most `most` nodes, and which grow.
 struct Rules {
+  static constexpr double times_as_many = 32; // nodes of a cluster that takes others in
   Closed  closed;
   double  most;
-  bool    encloses = false;
   HD bool has_closed(const Cluster &c) const { return closed(c.nodes, c.diagonal, c.outside); }
-  HD bool counts(const Cluster &c) const { return (encloses ? c.encloses() : has_closed(c)) && c.nodes <= most; }
-  HD bool grows(const Cluster &c) const { return encloses ? !c.encloses() && c.nodes <= most : !has_closed(c); }
+  HD bool counts(const Cluster &c) const { return has_closed(c) && c.nodes <= most; }
   // The nodes of one that is closed; of one that grows infinitely many: it picks for itself.
   HD double closed_nodes(const Cluster &c) const { return has_closed(c) ? c.nodes : HUGE_VAL; }
   // One that grows takes in, with its pick, closed ones that are small beside it and tied to it nearly as much: each
   // of them changes little, and rounds would be as many as there are.
   HD bool takes_in(const Cluster &from, const Pick &pick, double nodes, double weight) const
   {
-    return !encloses && 32 * nodes <= from.nodes && rounded(weight) >= 0.5 * pick.weight;
+    return times_as_many * nodes <= from.nodes && rounded(weight) >= 0.5 * pick.weight;
   }
+  // Is it large enough for any?
+  HD bool takes_others(const Cluster &from) const { return from.nodes >= times_as_many * closed.least; }
 };
 
 // The name of node p by its key, where keys are known, else by its mesh-wide number

@@ -57,22 +57,20 @@ double CommonClusters::now(double id) const
   return found != renamed_.end() && found->id == id ? found->now : id;
 }
 
-double CommonClusters::collect(const std::vector<Part> &parts, const std::vector<Coupling> &couplings,
-                               const Rules &rules, double counts)
+void CommonClusters::collect(const std::vector<Part> &parts, const std::vector<Coupling> &couplings,
+                             const Rules &rules)
 {
-  std::vector<double> message{(double)parts.size(), (double)couplings.size(), counts};
+  std::vector<double> message{(double)parts.size(), (double)couplings.size()};
   append(parts, message);
   append(couplings, message);
   const Gathered<double>             all = gather_from_all(comm_, message);
   std::vector<std::vector<Coupling>> of_process;
   total_.assign(ids_.size(), Cluster());
   for (size_t m = 0; m < ids_.size(); ++m) total_[m].id = ids_[m], total_[m].nodes = 0;
-  counts = 0;
   for (size_t r = 0; r + 1 < all.begin.size(); ++r) {
     const double *from = all.all.data() + all.begin[r];
     const size_t  n = (size_t)from[0], m = (size_t)from[1];
-    counts += from[2];
-    from += 3;
+    from += 2;
     for (const Part &part : take<Part>(from, n)) {
       Cluster &c = total_[(size_t)part.at];
       if (c.nodes > 0) c.join(part.cluster);
@@ -82,9 +80,7 @@ double CommonClusters::collect(const std::vector<Part> &parts, const std::vector
     }
     of_process.push_back(take<Coupling>(from, m));
   }
-  for (const Cluster &c : total_) counts += rules.encloses && rules.counts(c);
   pick(rules, of_process);
-  return counts;
 }
 
 // What divided clusters are coupled with most. Couplings with clusters that are not common are those of one process.
@@ -116,7 +112,7 @@ void CommonClusters::pick(const Rules &rules, const std::vector<std::vector<Coup
       picks_.push_back({m, at, from.id, id});
       if (at < 0) picked_.push_back(id);
     };
-    if (pick.id >= 0 && rules.grows(from)) {
+    if (pick.id >= 0 && !rules.has_closed(from)) {
       join(pick.at, pick.id);
       for (const Coupling &c : others)
         if (rules.takes_in(from, pick, c.closed_nodes, c.weight)) join(-1, c.id);

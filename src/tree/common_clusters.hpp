@@ -36,9 +36,8 @@ public:
   // The clusters of own ghosts, before the first round. Collective, as collect() and join() are.
   void begin(std::vector<double> ids);
   // This process's parts, and the couplings of those of them that are divided, both in order. Finds what divided
-  // clusters pick. Returns how many clusters count: `counts` of each process, and common ones if they enclose others.
-  double collect(const std::vector<Part> &parts, const std::vector<Coupling> &couplings, const Rules &rules,
-                 double counts);
+  // clusters pick.
+  void   collect(const std::vector<Part> &parts, const std::vector<Coupling> &couplings, const Rules &rules);
   // The sets by own picks, of common clusters and of those that divided ones have picked. False: no process found any
   // pick. The clusters that there are now follow.
   bool   join(std::vector<Tie> ties, double found);

@@ -2,6 +2,7 @@
 // the smoother does not reduce follows the coefficients, linear functions do not.
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
+#include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/eights.hpp"
 #include <cmath>
@@ -67,7 +68,7 @@ template <class T, class S, int Corners> struct SmoothWeights {
   const int           *begin, *i, *j, *pairs;
   const S             *pair;
   const unsigned char *corner;
-  const T             *a, *plain, *weight;
+  const T             *a, *inverse, *plain, *weight;
   int                  bs;
   double               omega;
   T                   *out;
@@ -81,10 +82,10 @@ template <class T, class S, int Corners> struct SmoothWeights {
         continue;
       }
 #endif
-      double ap[Corners] = {}, now[Corners], diagonal = 0, before = 0, sum = 0;
+      const double factor = omega * over_diagonal(p);
+      double       ap[Corners] = {}, now[Corners], before = 0, sum = 0;
       for (int e = i[p]; e < i[p + 1]; ++e) {
         const double v = value(e);
-        if (j[e] == p) diagonal += v;
         T w[Corners + 1]; // the last one: of a vertex that the other leaf does not have
         for (int c = 0; c < Corners; ++c) w[c] = weight[(ptrdiff_t)Corners * j[e] + c];
         w[Corners] = 0;
@@ -92,13 +93,13 @@ template <class T, class S, int Corners> struct SmoothWeights {
       }
       for (int c = 0; c < Corners; ++c) {
         const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
-        now[c]         = diagonal > 0 ? w - omega / diagonal * ap[c] : w;
+        now[c]         = w - factor * ap[c];
         now[c]         = now[c] > 0 && first > 0 ? now[c] : 0;
         before += first;
         sum += now[c];
       }
       for (int c = 0; c < Corners; ++c)
-        out[(ptrdiff_t)Corners * p + c] = sum > 0 ? (T)(now[c] * before / sum) : weight[(ptrdiff_t)Corners * p + c];
+        out[(ptrdiff_t)Corners * p + c] = sum > 0 ? (T)(now[c] * (before / sum)) : weight[(ptrdiff_t)Corners * p + c];
     }
   }
   HD double value(int e) const
@@ -107,26 +108,30 @@ template <class T, class S, int Corners> struct SmoothWeights {
     for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
     return v;
   }
+  HD double over_diagonal(int p) const // zero where the node takes no part
+  {
+    if (bs == 1) return inverse[p];
+    const int    own = own_entry(i, j, p);
+    const double d   = own < i[p + 1] ? value(own) : 0;
+    return d > 0 ? 1 / d : 0;
+  }
 #ifndef __CUDA_ARCH__
   // The same for a node with four corners, in registers of the machine
   __attribute__((always_inline)) void four(int p, const unsigned char *of) const
   {
     using Four = typename Eight<T>::Half;
     using Sums = typename Eight<double>::Half;
-    Sums   ap = {};
-    double diagonal = 0;
-    for (int e = i[p]; e < i[p + 1]; ++e) {
-      const double v = bs == 1 ? (double)a[e] : value(e);
-      diagonal += j[e] == p ? v : 0;
-      ap += four_corners(v, weight + (ptrdiff_t)4 * j[e], of + 4 * (ptrdiff_t)pair[e]);
-    }
+    Sums ap = {};
+    for (int e = i[p]; e < i[p + 1]; ++e)
+      ap += four_corners(bs == 1 ? (double)a[e] : value(e), weight + (ptrdiff_t)4 * j[e],
+                         of + 4 * (ptrdiff_t)pair[e]);
     const Four   mine = *(const Four *)(weight + (ptrdiff_t)4 * p), known = *(const Four *)(plain + (ptrdiff_t)4 * p);
     const Sums   w = __builtin_convertvector(mine, Sums), first = __builtin_convertvector(known, Sums);
-    const Sums   next   = w - (diagonal > 0 ? omega / diagonal : 0) * ap, zero = {};
+    const Sums   next   = w - omega * over_diagonal(p) * ap, zero = {};
     const Sums   now    = (Sums)((typename Eight<double>::HalfMask)next & ((next > zero) & (first > zero)));
     const double before = first[0] + first[1] + first[2] + first[3], sum = now[0] + now[1] + now[2] + now[3];
     Four *const  to     = (Four *)(out + (ptrdiff_t)4 * p);
-    *to = sum > 0 ? __builtin_convertvector(now * before / sum, Four) : mine;
+    *to = sum > 0 ? __builtin_convertvector(now * (before / sum), Four) : mine;
   }
 #endif
 };
@@ -217,8 +222,8 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
       if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
       for_each(exec_, t.cells,
                SmoothWeights<T, S, corners.value>{t.begin.data(), i, j, pairs, lists.pair.data(), corner.data(),
-                                                  level.a.data(), t.plain.data(), t.weight.data(), params_.bs,
-                                                  4 / (3 * level.lambda), next.data()});
+                                                  level.a.data(), level.inverse.data(), t.plain.data(),
+                                                  t.weight.data(), params_.bs, 4 / (3 * level.lambda), next.data()});
       std::swap(t.weight, next);
     }
   };

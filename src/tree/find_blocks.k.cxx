@@ -75,21 +75,29 @@ template <class T> struct ListStrong {
     });
   }
 };
+// Where each unknown is among the members of all blocks.
+struct NumberMembers {
+  const int *column; // of each member, in the operator here; -1: it is not there
+  int       *number;
+  HD void    operator()(int m) const
+  {
+    if (column[m] >= 0) number[column[m]] = m;
+  }
+};
 // Where the entries of the block of own unknown row[s] are.
 template <class T> struct FindEntries {
-  const int *i, *j, *row, *block, *place, *begin, *at, *column; // column: of each member, in the operator here
+  const int *i, *j, *row, *block, *place, *begin, *at, *number; // number: of unknowns among the members, or -1
   int        bs;
   int       *from;
   HD void    operator()(int s) const
   {
     const int  b = block[s], first = begin[b], n = begin[b + 1] - first, node = row[s] / bs, k = row[s] % bs;
     int *const mine = from + at[b] + place[s] * n;
+    int        others; // columns that are in no block, or in another one
     for (int e = i[node]; e < i[node + 1]; ++e)
-      for (int m = 0; m < bs; ++m) {
-        const int to = j[e] * bs + m, here = (e * bs + k) * bs + m;
-        // without branches, which nobody could predict
-#pragma GCC ivdep
-        for (int q = 0; q < n; ++q) mine[q] = column[first + q] == to ? here : mine[q];
+      for (int m = 0; m < bs; ++m) { // without branches, which nobody could predict
+        const int q = number[j[e] * bs + m] - first;
+        *((unsigned)q < (unsigned)n ? mine + q : &others) = (e * bs + k) * bs + m;
       }
   }
 };
@@ -361,9 +369,12 @@ template <class T> void NumericSetup<T>::list_blocks(Level<T> &level, const Shar
   b.from  = make_unset<int>((size_t)entries);
   b.extra = make<T>((size_t)entries + max_strong_block); // the host reads behind the end
   for_each(exec_, entries, SetValues<int>{b.from.data(), -1});
+  Buffer<int> number = make_unset<int>((size_t)(level.n + level.ghosts) * (size_t)level.bs);
+  for_each(exec_, (int)number.size(), SetValues<int>{number.data(), -1});
+  for_each(exec_, (int)column.size(), NumberMembers{column.data(), number.data()});
   for_each(exec_, (int)b.row.size(),
            FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),
-                          b.at.data(), column.data(), level.bs, b.from.data()});
+                          b.at.data(), number.data(), level.bs, b.from.data()});
 }
 
 template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)

@@ -43,7 +43,7 @@ struct Params {
   bool   falls_back = false;
   // where a setup leaves the parts' labels of all nodes, ghosts included, for another one of the same matrix in double
   // precision, while there may be one
-  std::weak_ptr<std::vector<Buffer<double>>> part_labels;
+  std::weak_ptr<Buffer<double>> part_labels;
 };
 
 inline Params params_for(int dim, int bs)

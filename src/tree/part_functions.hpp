@@ -40,29 +40,22 @@ template <class T> struct PartFunctions {
   void take_values(const Level<T> &level);
   // z += c sum_k Z_k (Z_k' A Z_k)^-1 Z_k' r, and x += w times that; either may be nullptr. Collective.
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
-  // parts of all processes, and those that enclose others
-  double                  count() const { return total_ + (wider_.empty() ? 0 : wider_[0].count()); }
+  double                  count() const { return total_; } // parts of all processes
   bool                    any() const { return total_ > 0; }
   // Has the constant of a part on any process so little energy that rounding to single precision counts beside it?
   // After take_values(). Collective.
   bool                    faint(const Level<T> &level) const;
-  bool                    meets_others() const // sums over several processes
-  {
-    return shared_ > 0 || network_.meets_others() || (!wider_.empty() && wider_[0].meets_others());
-  }
+  bool                    meets_others() const { return shared_ > 0 || network_.meets_others(); } // sums over several
   template <class V> void make_several() { network_.template make_several<V>(); }
   size_t bytes() const
   {
     return begin_.bytes() + piece_.bytes() + member_.bytes() + of_.bytes() + place_.bytes() + inverse_.bytes() +
-           sums_.bytes() + of_pieces_.bytes() + energy_.bytes() + network_.bytes() +
-           (wider_.empty() ? 0 : wider_[0].bytes());
+           sums_.bytes() + of_pieces_.bytes() + energy_.bytes() + network_.bytes();
   }
 
 private:
   bool may_have_parts(Level<T> &level) const;
-  std::vector<Buffer<double>> labels(Level<T> &level) const;
-  // the parts of label[from], and wider ones of those behind it
-  void take_labels(Level<T> &level, const Params &params, const std::vector<Buffer<double>> &label, size_t from);
+  Buffer<double> labels(Level<T> &level) const;
   void number(Level<T> &level, const Buffer<double> &label);
   void divide(const Exec &exec, const PartBegins &begins);
   template <class Sum> void sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum);
@@ -81,7 +74,6 @@ private:
   Buffer<double> energy_;
   Staging        message_;
   PartNetwork<T> network_;                // of their constants
-  std::vector<PartFunctions> wider_;      // at most one: of parts that enclose others
 };
 
 } // namespace tessera::tree

@@ -151,13 +151,16 @@ template <class T, class V, int D> struct AddPart {
   T            c, w;
   HD void      operator()(int k) const
   {
-    const int        p    = member[k];
-    const Sum *const mine = factors + (ptrdiff_t)(D + 1) * of[p];
-    Sum              sum  = 0;
-    at_node.each(p, [&](int f, T value) { sum += value * mine[f]; });
-    const V s = c * (V)sum;
+    const int p = member[k];
+    const V   s = at(p, factors + (ptrdiff_t)(D + 1) * of[p]);
     if (z) z[p] += s;
     if (x) x[p] += w * s;
+  }
+  template <class F> HD V at(int p, const F *factor) const
+  {
+    V sum = 0;
+    at_node.each(p, [&](int f, T value) { sum += value * (V)factor[f]; });
+    return c * sum;
   }
 };
 // The same on the host for a piece, whose part's factors stay in registers
@@ -169,22 +172,17 @@ template <class T, class V, int D> struct AddPiece {
 #else
   void    operator()(int piece) const
   {
-    using Sum = typename AddPart<T, V, D>::Sum;
     const int first = begin[piece], end = begin[piece + 1];
     if (first == end) return;
-    const Sum *const mine = add.factors + (ptrdiff_t)(D + 1) * add.of[add.member[first]];
-    Sum              factor[D + 1];
-    for (int f = 0; f <= D; ++f) factor[f] = mine[f];
-    const auto each = [&](V *to, T weight) {
-      for (int k = first; k < end; ++k) {
-        const int p   = add.member[k];
-        Sum       sum = 0;
-        add.at_node.each(p, [&](int f, T value) { sum += value * factor[f]; });
-        to[p] += weight * (add.c * (V)sum);
-      }
+    const auto *const mine = add.factors + (ptrdiff_t)(D + 1) * add.of[add.member[first]];
+    V                 factor[D + 1], *const z = add.z, *const x = add.x;
+    for (int f = 0; f <= D; ++f) factor[f] = (V)mine[f];
+    const auto each = [&](const auto &take) {
+      for (int k = first; k < end; ++k) take(add.member[k], add.at(add.member[k], factor));
     };
-    if (add.z) each(add.z, 1);
-    if (add.x) each(add.x, add.w);
+    if (z && x) each([&](int p, V s) { z[p] += s, x[p] += add.w * s; });
+    else if (z) each([&](int p, V s) { z[p] += s; });
+    else if (x) each([&](int p, V s) { x[p] += add.w * s; });
   }
 #endif
 };
@@ -212,6 +210,20 @@ template <int D> struct MomentsOfPiece {
     store_shared_sums(at, s, sum);
   }
 };
+// They become the mean place and one over the standard deviation along each axis.
+template <int D> struct EndMoments {
+  double *moments;
+  HD void operator()(int part) const
+  {
+    constexpr double flat = 1e-14; // variance that is rounding
+    double *const    m    = moments + (ptrdiff_t)moments_of_part<D> * part;
+    for (int q = 0; q < D; ++q) {
+      const double mean = m[1 + q] / m[0], variance = m[1 + D + q] / m[0] - mean * mean;
+      m[1 + q]     = mean;
+      m[1 + D + q] = variance > flat * mean * mean ? 1 / sqrt(variance) : 0;
+    }
+  }
+};
 template <class T, int D> struct PlaceInPart {
   const int    *member, *of;
   const Key    *key;
@@ -219,14 +231,10 @@ template <class T, int D> struct PlaceInPart {
   T            *place;
   HD void       operator()(int k) const
   {
-    constexpr double    flat = 1e-14; // variance that is rounding
     const int           p = member[k];
     const double *const m = moments + (ptrdiff_t)moments_of_part<D> * of[p];
     const auto          at = deinterleave<D>(key[p]);
-    for (int q = 0; q < D; ++q) {
-      const double mean = m[1 + q] / m[0], variance = m[1 + D + q] / m[0] - mean * mean;
-      if (variance > flat * mean * mean) place[(ptrdiff_t)D * p + q] = (T)((at.x[q] - mean) / sqrt(variance));
-    }
+    for (int q = 0; q < D; ++q) place[(ptrdiff_t)D * p + q] = (T)((at.x[q] - m[1 + q]) * m[1 + D + q]);
   }
 };
 
@@ -312,6 +320,7 @@ template <class T> template <int D> std::vector<double> PartFunctions<T>::find_p
              MomentsOfPiece<D>{piece_.data(), member_.data(), key, of_piece.data(), log_threads});
   else of_piece.zero();
   sum_pieces(exec, of_piece.data(), N, moments.data()); // a process without nodes takes part
+  for_each(exec, parts_, EndMoments<D>{moments.data()});
   for_each(exec, key ? (int)member_.size() : 0,
            PlaceInPart<T, D>{member_.data(), of_.data(), key, moments.data(), place_.data()});
   double known = key || !level.n;
@@ -323,7 +332,7 @@ template <class T> template <int D> std::vector<double> PartFunctions<T>::find_p
   const std::vector<double> m = listed(moments);
   std::vector<double>       mean;
   for (size_t k = 0; k < m.size(); k += N)
-    for (size_t q = 1; q <= D; ++q) mean.push_back(m[k + q] / m[k]);
+    mean.insert(mean.end(), &m[k + 1], &m[k + 1] + D);
   return mean;
 }
 
@@ -336,17 +345,14 @@ void PartFunctions<T>::find_network(const Level<T> &level, const Params &params,
 }
 
 // Of all nodes, ghosts included
-template <class T> std::vector<Buffer<double>> PartFunctions<T>::labels(Level<T> &level) const
+template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) const
 {
-  std::vector<Buffer<double>> labels = agglomerate(comm_, level, dim_);
-  for (Buffer<double> &label : labels) {
-    if (!level.distributed) break;
-    Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
-    copy(label, all);
-    level.exchange.forward(all.data(), 1);
-    label = std::move(all);
-  }
-  return labels;
+  Buffer<double> label = agglomerate(comm_, level, dim_);
+  if (!level.distributed) return label;
+  Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
+  copy(label, all);
+  level.exchange.forward(all.data(), 1);
+  return all;
 }
 
 template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params)
@@ -354,20 +360,12 @@ template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level
   dim_  = params.dim;
   comm_ = comm;
   const auto keep  = params.part_labels.lock();
-  double     known = keep && !keep->empty() && (*keep)[0].size() == (size_t)(level.n + level.ghosts);
+  double     known = keep && !keep->empty() && keep->size() == (size_t)(level.n + level.ghosts);
   if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
   if (!(known > 0) && !may_have_parts(level)) return;
-  std::vector<Buffer<double>> label = known > 0 ? std::move(*keep) : labels(level);
-  take_labels(level, params, label, 0);
-  if (keep) *keep = std::move(label);
-}
-
-template <class T>
-void PartFunctions<T>::take_labels(Level<T> &level, const Params &params, const std::vector<Buffer<double>> &label,
-                                   size_t from)
-{
+  Buffer<double>      label = known > 0 ? std::move(*keep) : labels(level);
   std::vector<double> place;
-  number(level, label[from]);
+  number(level, label);
   with_axes(dim_, [&](auto axes) { place = this->template find_places<axes.value>(level); });
   total_ = parts_ - shared_;
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &total_, 1, MPI_DOUBLE, MPI_SUM, comm_);
@@ -375,13 +373,8 @@ void PartFunctions<T>::take_labels(Level<T> &level, const Params &params, const 
   const size_t functions = (size_t)(dim_ + 1);
   inverse_   = make_unset<T>(level.exec, (size_t)parts_ * functions * functions);
   sums_      = make_unset<double>(level.exec, (size_t)parts_ * functions * max_vectors);
-  if (!from) find_network(level, params, place);
-  wider_.clear();
-  if (from + 1 == label.size()) return;
-  wider_.emplace_back();
-  wider_[0].dim_  = dim_;
-  wider_[0].comm_ = comm_;
-  wider_[0].take_labels(level, params, label, from + 1);
+  find_network(level, params, place);
+  if (keep) *keep = std::move(label);
 }
 
 template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
@@ -398,7 +391,6 @@ template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
     }
     for_each(level.exec, parts_, InvertEnergy<T, D>{energy_.data(), network_.any(), inverse_.data()});
   });
-  if (!wider_.empty()) wider_[0].take_values(level);
 }
 
 template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
@@ -413,7 +405,7 @@ template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
     }
   });
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  return found > 0 || (!wider_.empty() && wider_[0].faint(level));
+  return found > 0;
 }
 
 template <class T>
@@ -436,7 +428,6 @@ template <class V> void PartFunctions<T>::add(const Level<T> &level, const V *r,
     const AddPart<T, V, D> end{member_.data(), of_.data(), sum, at, z, x, c, w};
     for_each_or_group(exec, (int)member_.size(), end, pieces, AddPiece<T, V, D>{end, piece_.data()});
   });
-  if (!wider_.empty()) wider_[0].add(level, r, c, z, x, w);
 }
 
 #define INSTANTIATE_ADD(T, ...) \

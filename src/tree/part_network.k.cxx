@@ -39,7 +39,8 @@ struct ListBetween {
   HD void    operator()(int p) const
   {
     int k = first[p];
-    for (int e = i[p]; of[p] >= 0 && e < i[p + 1]; ++e)
+    if (k == first[p + 1]) return;
+    for (int e = i[p]; e < i[p + 1]; ++e)
       if (const int q = of[j[e]]; q >= 0 && q != of[p]) {
         key[k]     = (Key)number(of[p]) << bits | (Key)number(q);
         entry[k++] = e;

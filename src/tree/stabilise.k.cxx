@@ -43,12 +43,12 @@ template <class T> struct SquareDiagonal {
   int        bs;
   HD double  operator()(int p) const
   {
-    double sum = 0;
-    for (int e = i[p]; e < i[p + 1]; ++e)
-      for (int k = 0; k < bs && j[e] == p; ++k) {
-        const double d = a[((ptrdiff_t)bs * e + k) * bs + k];
-        sum += d * d;
-      }
+    const int own = own_entry(i, j, p);
+    double    sum = 0;
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      const double d = a[((ptrdiff_t)bs * own + k) * bs + k];
+      sum += d * d;
+    }
     return sum;
   }
 };
