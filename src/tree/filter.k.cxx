@@ -199,7 +199,7 @@ template <class T> void NumericSetup<T>::look_for_jumps(bool stay)
   const bool by_degree = params_.dim == 3 && !sweeps();
   if (params_.filter != Filter::automatic) filtered_ = params_.filter == Filter::on;
   else if (!by_degree) filtered_ = (stay && filtered_ && !sweeps()) || jumps();
-  else if (!stay && params_.jump_degree != params_.degree) jumps_in_space_ = jumps();
+  else if (!stay && params_.jump_degree) jumps_in_space_ = jumps();
 }
 
 template <class T> void NumericSetup<T>::filter(Level<T> &level)
