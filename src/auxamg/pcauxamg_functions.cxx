@@ -152,7 +152,8 @@ PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 
    Note:
    Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more
-   where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmootherDegree()` says otherwise.
+   where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmootherDegree()` says otherwise. In
+   space `PC_AUXAMG_FILTER_AUTO` leaves the interpolation as it is and makes that degree 4.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
 @*/
