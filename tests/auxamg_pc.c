@@ -360,6 +360,9 @@ int main(int argc, char **argv)
       suffix: jump_cube
       nsize: {{1 3}}
       args: -mesh cube -n 14 -jump 1e4 -pc_auxamg_precision double
+    test: # degree 2 in place of 4
+      suffix: jump_cube_off
+      args: -mesh cube -n 14 -jump 1e4 -pc_auxamg_precision double -pc_auxamg_filter off
     test:
       suffix: jump_v
       args: -n 60 -jump 1e6 -pc_auxamg_cycle v

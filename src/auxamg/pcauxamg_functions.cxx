@@ -101,7 +101,8 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
    Input Parameters:
 +  pc - the preconditioner
 -  nu - degree of the polynomial, or steps of Jacobi or Gauss-Seidel, before and after the next grid; 0 (default) for
-     2, or 3 where a node has several unknowns, or 1 with Gauss-Seidel; 100 at most
+     2, or 3 where a node has several unknowns, 3 (in space 4) where coefficients jump, or 1 with Gauss-Seidel; 100 at
+     most
 
    Options Database Key:
 .  -pc_auxamg_smoother_degree <nu> - see above
@@ -151,8 +152,8 @@ PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 
    Note:
    Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more
-   where they do not. By default it is done where they jump in the plane; in space the setup would take too long. The
-   degree of the smoother is 3 then, unless `PCAuxAMGSetSmootherDegree()` says otherwise.
+   where they do not. By default it is done where they jump in the plane, and the degree of the smoother is 3 then; in
+   space the setup would take too long, and the degree is 4. `PCAuxAMGSetSmootherDegree()` sets the degree itself.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
 @*/

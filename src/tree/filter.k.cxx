@@ -178,11 +178,9 @@ template <class T> struct FindEnds {
 
 } // namespace
 
-// Jumps at more nodes than half a line across the mesh has. In space a smoother with blocks does nearly as well, and
-// the setup of the smoothed interpolation, its W-cycle and degree would take longer than they save.
+// Jumps at more nodes than half a line (surface) across the mesh has.
 template <class T> bool NumericSetup<T>::jumps()
 {
-  if (params_.dim == 3 && !sweeps()) return false;
   Level<T>      &level = levels_[0];
   Buffer<double> sum   = make<double>(1);
   if (strategy_->looks_first) {
@@ -197,6 +195,16 @@ template <class T> bool NumericSetup<T>::jumps()
   sum_each(exec_, level.points, count, sum.data());
   const double found = total(fetch(sum, 0)), d = params_.dim;
   return found > 0.5 * std::pow(level.nodes, (d - 1) / d) && found > 2 * d;
+}
+
+// In space the setup of the smoothed interpolation and its W-cycle would take longer than they save: there the smoother
+// gets a higher degree, which takes fewer iterations in the same time. stay: values are nearly those of before.
+template <class T> void NumericSetup<T>::look_for_jumps(bool stay)
+{
+  const bool by_degree = params_.dim == 3 && !sweeps();
+  if (params_.filter != Filter::automatic) filtered_ = params_.filter == Filter::on;
+  else if (!by_degree) filtered_ = (stay && filtered_ && !sweeps()) || jumps();
+  else if (!stay && params_.jump_degree) jumps_in_space_ = jumps();
 }
 
 template <class T> void NumericSetup<T>::filter(Level<T> &level)
@@ -234,6 +242,7 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
 
 #define INSTANTIATE(T) \
   template bool NumericSetup<T>::jumps(); \
+  template void NumericSetup<T>::look_for_jumps(bool); \
   template void NumericSetup<T>::filter(Level<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -301,13 +301,17 @@ public:
   bool     smoothed() const { return smoothed_; }
   bool     convective() const { return convective_; }
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
-  int      degree() const { return difficult() ? params_.difficult_degree : params_.degree; }
+  int      degree() const
+  {
+    return difficult() ? params_.difficult_degree : jumps_in_space_ ? params_.jump_degree : params_.degree;
+  }
   uint64_t setups() const { return setups_; }
   size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes(); }
   T       *row_sums(size_t unknowns); // where run() expects them before rounding; nullptr: it needs none
 
 private:
   bool    jumps();
+  void    look_for_jumps(bool stay);
   void    filter(Level<T> &level);
   StrongCouplings            strong_couplings(Level<T> &level);
   Buffer<unsigned char>      find_pockets(Level<T> &level, const T *inverse);
@@ -340,6 +344,7 @@ private:
   uint64_t                   setups_   = 0;     // how often run() has run
   bool                       filtered_ = false; // the interpolation is smoothed
   bool                       smoothed_ = false; // by the last run()
+  bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
   bool                       convective_ = false; // asymmetry outweighs diffusion on some coarse grid
   bool                       exact_ = false; // with these weights rounding of sums of rows was far below what counts
   // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it

@@ -46,7 +46,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (!l) {
       const bool before = filtered_;
       weights_stay      = known && before && !sweeps() && level.change < slight;
-      filtered_ = weights_stay || params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
+      look_for_jumps(known && level.change < slight);
       smooths = smoothed_ = filtered_ && !weights_stay;
       exact_  = exact_ && weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
