@@ -156,15 +156,16 @@ struct LargestLabels {
   }
 };
 // Components around vertices beside the one with the largest label, once where its label comes from, or once for each
-// part of a leaf that is in it.
+// part of a leaf that is in it: of a part that several processes have, where the label of the part comes from.
 struct CountOthers {
-  const int  *leaf, *root, *label, *vertex, *largest;
+  const int  *leaf, *root, *label, *vertex, *largest, *part; // part: nullptr, or the label of each root's part
   FirstLabels first;
   bool        once;
   HD double   operator()(int p) const
   {
-    double others = 0;
-    for (int c = 0; c < first.corners && root[p] == p; ++c)
+    double     others = 0;
+    const bool counts = root[p] == p && (!part || part[p] == first.of(first.corners * p));
+    for (int c = 0; c < first.corners && counts; ++c)
       if (const int v = vertex[(ptrdiff_t)first.corners * leaf[p] + c]; v >= 0) {
         const int k = first.corners * p + c;
         others += (!once || label[k] == first.of(k)) && label[k] != largest[v];
@@ -252,6 +253,21 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> 
   return !hardly && has_parts(fine, cells, leaf, few, d);
 }
 
+// One label for each part of a leaf on all processes, at its roots here: the largest one of its own roots. Collective.
+template <class T> Buffer<int> Setup<T>::label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const
+{
+  const int   all = fine.n + fine.ghosts;
+  Buffer<int> label = make_unset<int>((size_t)all), of = make_unset<int>((size_t)all);
+  for_each(exec_, all, FirstLabels{fine.points, offset, 1, label.data()});
+  Buffer<double> changes = make<double>(1);
+  do {
+    for_each(exec_, fine.n, LabelsOfNodes{root.data(), label.data(), 1, of.data()});
+    fine.exchange.forward(of.data(), 1);
+    sum_each(exec_, fine.ghosts, TakeLabels{root.data(), of.data(), fine.n, 1, label.data()}, changes.data());
+  } while (total(fetch(changes, 0)) > 0);
+  return label;
+}
+
 // Are there more than a few components around vertices beside one for each? Collective.
 template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                             const Buffer<T> &d)
@@ -267,11 +283,12 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
   Buffer<int> largest = make<int>((size_t)cells.vertices);
   for_each(exec_, points,
            LargestLabels{leaf.data(), root.data(), label.data(), cells.vertex.data(), corners, largest.data()});
-  Buffer<int> of;
+  Buffer<int> of, part;
   if (fine.distributed) {
     of = make_unset<int>(label.size());
     if (lost()) return false;
     join_at_vertices(exec_, comm_, cells, largest);
+    if (!counts_once()) part = label_parts(fine, root, offset);
   }
   Buffer<double> sums = make<double>(3); // changes here, and of ghosts; others
   for (;;) {
@@ -286,7 +303,7 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
                sums.data() + 1);
     }
     sum_each(exec_, points,
-             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(),
+             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(), part.data(),
                          FirstLabels{points, offset, corners, nullptr}, counts_once()},
              sums.data() + 2);
     std::vector<double> found = listed(sums);

@@ -131,6 +131,7 @@ private:
   double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
   bool                    has_pockets(Level<T> &fine, const Buffer<T> &d, double weak) const;
   bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d);
+  Buffer<int>             label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const;
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
   struct Parts;
