@@ -374,6 +374,8 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
   if (t.solver->expected() > 0)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual degree\n",
                                      t.solver->expected()));
+  if (t.solver->trial_steps())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %d steps in the last setup\n", t.solver->trial_steps()));
   if (t.solver->parts())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %d loose parts corrected by constants\n", t.solver->parts()));
   if (t.report.dirichlet)

@@ -132,6 +132,7 @@ public:
   double  flops() const override;
   Cycle                   cycle() const override { return cycle_; }
   double  expected() const override { return trial_.expected; }
+  int     trial_steps() const override { return trial_steps_; }
   int     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
   Reduced                *reduced() override;
@@ -177,7 +178,7 @@ private:
   Failure try_lines(const Source &source);
   void    try_others(const Source &source, Failure &failure);
   bool    earlier_choices_serve() const;
-  double  try_cycle(double most); // trial.k.cxx
+  double  try_cycle(double most, double points); // trial.k.cxx
   void    add_level(const int step[3]);
   void    join();
   bool    coefficients_fit(Failure &failure);
@@ -200,6 +201,8 @@ private:
   Params                   params_;
   Cycle                    cycle_ = Cycle::v;
   TrialResult              trial_;
+  double                   early_ = 0;      // iterations that the first steps of the last trial have promised
+  int                      trial_steps_ = 0; // of all trials of the last setup
   std::vector<Level<T>>    levels_;
   std::vector<Kinds>       kinds_;
   Buffer<Counts>           counts_;      // two of each level

@@ -369,7 +369,7 @@ template <class T> bool Hierarchy<T>::worth_trying() const
 // The iterations that may be expected; where they are to be few enough the trial ends early.
 template <class T> double Hierarchy<T>::expect()
 {
-  return worth_trying() ? try_cycle(fair_with_lines()) : 0;
+  return worth_trying() ? try_cycle(fair_with_lines(), 0) : 0;
 }
 template <class T> double Hierarchy<T>::fair() const { return kinds_[0].jumps > jumps_some ? fair_rough : fair_smooth; }
 // Lines that are long, as where couplings jump at few nodes, make a solve as short as smooth couplings do.
@@ -381,10 +381,10 @@ template <class T> double Hierarchy<T>::fair_with_lines() const
 // Lines, if they pay; else, or where the setup fails with them, none.
 template <class T> Failure Hierarchy<T>::try_lines(const Source &source)
 {
-  const double points = trial_.expected, enough = fair_with_lines();
+  const double points = trial_.expected, early = early_, enough = fair_with_lines();
   trial_.lines        = true;
   Failure failure     = build(source, false);
-  trial_.expected     = failure.failed ? 0 : try_cycle(enough);
+  trial_.expected     = failure.failed ? 0 : try_cycle(enough, early);
   if (trial_.expected > 0 && trial_.expected * lines_cost < points) return failure;
   trial_.lines = trial_.without_schur = false;
   failure                     = build(source, false);
@@ -416,6 +416,7 @@ template <class T> bool Hierarchy<T>::earlier_choices_serve() const
 template <class T> Failure Hierarchy<T>::build_and_try(const Source &source, bool refresh)
 {
   if (!refresh) trial_ = TrialResult();
+  trial_steps_    = 0;
   Failure failure = build(source, refresh);
   if (failure.failed ? !trial_.lines : !trial_.new_grids) return failure;
   if (!failure.failed) trial_.expected = expect();

@@ -140,6 +140,7 @@ public:
   virtual double                  flops() const = 0; // of an application, of this process
   virtual Cycle                   cycle() const = 0;
   virtual double                  expected() const = 0; // iterations for 1e-6, by the trial; 0: there was none
+  virtual int                     trial_steps() const = 0; // that it took
   virtual int                     parts() const = 0; // parts with weak couplings to the rest, which constants correct
   virtual const Grid3            &finest() const = 0; // a Source is on its layout
   // The system of the black nodes; nullptr where it was not asked for, or red nodes are not eliminated.

@@ -13,12 +13,18 @@ namespace tessera::rrb::three {
 
 namespace {
 
-constexpr int    trial_steps = 10, least_steps = 4; // at most, and before the trial is content
+constexpr int    most_steps = 10, least_steps = 4; // at most, and before the trial is content
 constexpr double wanted      = 1e-6;                // of the residual
 constexpr double hopeless    = 1000;
+// The expectation is certain where so many steps in a row have changed it by no more than such a share.
+constexpr int    settled_steps = 2;
+constexpr double settled_by    = 0.03;
+// Lines that pay expect fewer iterations than points by such a factor after the least steps, in which residuals fall
+// quickly with any smoother.
+constexpr double lines_promise = 1.1;
 // In single precision a residual that has fallen so far may grow again, where rounding leaves something of a null space
 // in it, which a solve takes out.
-constexpr double lost = 1e-3;
+constexpr double rounding = 1e-3;
 
 // Numbers between -1 and 1, the same on any number of processes; zero at nodes that are not smoothed.
 template <class T> struct RandomValues {
@@ -69,37 +75,44 @@ template <class T> struct TrialSpace {
 } // namespace
 
 // Iterations for 1e-6. The right-hand side is A M of random numbers: it has nothing of a null space. most: what is
-// fair; where fewer steps promise less no more are made.
-template <class T> double Hierarchy<T>::try_cycle(double most)
+// fair; where fewer steps promise less no more are made. points: of lines, what points have promised at first, or 0.
+template <class T> double Hierarchy<T>::try_cycle(double most, double points)
 {
   Level<T>     &l = levels_[0];
   TrialSpace<T> space(l, comm_, [this] { run_cycle(false); });
-  double        norms[trial_steps + 1], expected = 0;
-  int           k = 0; // steps that are done
+  double        norms[most_steps + 1], expected = 0;
+  int           k = 0, settled = 0; // steps that are done; of the last ones, those that changed nothing
   bool          certain = false;
   box::for_nodes(exec_, l.layout, l.own, RandomValues<T>{l.inverse.data(), space.r.data(), l.layout.half});
   space.precondition(space.r, space.w);
   space.multiply(space.x, space.r);
   norms[0] = std::sqrt(space.dot(space.r, space.r));
-  const bool worked = multigrid::cg_steps(space, trial_steps, [&](double, double, TrialSpace<T> &s) {
+  const bool worked = multigrid::cg_steps(space, most_steps, [&](double, double, TrialSpace<T> &s) {
     norms[++k] = std::sqrt(s.dot(s.r, s.r));
     const double left = std::log(norms[k] / (wanted * norms[0]));
     if (!(left <= 0) && k < least_steps) return true;
-    if (sizeof(T) == 4 && expected > 0 && norms[k] > norms[k - 1] && norms[k - 1] < lost * norms[0]) {
+    if (sizeof(T) == 4 && expected > 0 && norms[k] > norms[k - 1] && norms[k - 1] < rounding * norms[0]) {
       certain = true; // with what the steps before have promised
       return false;
     }
     // residuals fall by fits and starts where coefficients jump, and slower at the end where nodes are served badly
     const auto fall_of = [&](int steps) { return std::log(norms[k - steps] / norms[k]) / steps; };
     const double a_step = k < least_steps ? 0 : std::min(fall_of(3), fall_of(k));
+    const double before = expected;
     expected = left <= 0 ? k : a_step > 0 ? k + left / a_step : hopeless;
-    certain     = left <= 0 || expected <= most || k == trial_steps;
+    settled  = std::abs(expected - before) < settled_by * expected ? settled + 1 : 0;
+    if (k == least_steps) early_ = expected;
+    const bool lost = points > 0 && k == least_steps && expected * lines_promise > points;
+    if (lost) expected = hopeless;
+    if (settled == settled_steps) expected = std::ceil(expected);
+    certain = left <= 0 || expected <= most || lost || settled == settled_steps || k == most_steps;
     return !certain;
   });
+  trial_steps_ += k;
   return !worked ? 0 : certain ? expected : k + 1; // else the preconditioner is not definite, from this step on
 }
 
-template double Hierarchy<double>::try_cycle(double);
-template double Hierarchy<float>::try_cycle(double);
+template double Hierarchy<double>::try_cycle(double, double);
+template double Hierarchy<float>::try_cycle(double, double);
 
 } // namespace tessera::rrb::three
