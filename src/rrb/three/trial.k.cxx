@@ -100,7 +100,7 @@ template <class T> double Hierarchy<T>::try_cycle(double most, double points)
     const double a_step = k < least_steps ? 0 : std::min(fall_of(3), fall_of(k));
     const double before = expected;
     expected = left <= 0 ? k : a_step > 0 ? k + left / a_step : hopeless;
-    settled  = std::abs(expected - before) < settled_by * expected ? settled + 1 : 0;
+    settled  = a_step > 0 && std::abs(expected - before) < settled_by * expected ? settled + 1 : 0;
     if (k == least_steps) early_ = expected;
     const bool lost = points > 0 && k == least_steps && expected * lines_promise > points;
     if (lost) expected = hopeless;
