@@ -46,7 +46,7 @@ public:
   size_t bytes() const;
 
 private:
-  std::vector<double> couplings(const Level<T> &level) const; // of own nodes, added up by pairs of parts
+  std::vector<double> couplings(const Level<T> &level) const; // of own nodes, added up by runs
   void                list(const std::vector<Key> &pairs);
   // `each` numbers of the parts here become those of all parts. Collective.
   std::vector<double> of_all(std::vector<double> here, int each) const;
@@ -55,9 +55,9 @@ private:
   bool                distributed_ = false, first_process_ = true;
   int                 parts_ = 0, shared_ = 0, before_ = 0, all_ = 0; // here; of several processes; all
   std::vector<double> place_;                  // of all parts
-  // Entries of the mesh's operator between parts: entry_[run_[r]..run_[r + 1]) are those of a pair of parts.
+  // Entries of the mesh's operator between parts: entry_[run_[r]..run_[r + 1]) are some of a pair of parts.
   Buffer<int>         entry_, run_;
-  std::vector<int>    slot_, transposed_;      // of each pair of all processes: where E has it, and its transpose
+  std::vector<int>    slot_, transposed_;      // of each run of all processes: where E has its pair, and the transpose
   std::vector<Index>  i_, j_;
   std::vector<int>    diagonal_;
   Buffer<Index>       i_there_, j_there_;      // where the hierarchy is

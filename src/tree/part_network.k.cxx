@@ -14,6 +14,7 @@ namespace {
 
 constexpr int max_in_network = 65536; // parts; more stay by themselves
 constexpr int solved_exactly = 128;   // at least
+constexpr int most_in_run    = 256;   // entries that a thread adds up
 
 // The number of a part here among all.
 struct PartNumber {
@@ -46,6 +47,12 @@ struct ListBetween {
         entry[k++] = e;
       }
   }
+};
+// Entries of one pair, in order; a few pairs may have most of them.
+struct BeginsRun {
+  const Key     *key;
+  unsigned char *flag;
+  HD void        operator()(int k) const { flag[k] = k % most_in_run == 0 || key[k] != key[k - 1]; }
 };
 template <class T> struct AddRun {
   const int *run, *entry;
@@ -123,7 +130,7 @@ void PartNetwork<T>::find(const Comm &comm, const Level<T> &level, const Params 
                                       key.data(), entry_.data()});
   sort_keys(exec, entries, 2 * bits, key, entry_);
   Buffer<unsigned char> flag = make_unset<unsigned char>(exec, (size_t)entries);
-  for_each(exec, entries, FirstOfRun<Key>{key.data(), flag.data()});
+  for_each(exec, entries, BeginsRun{key.data(), flag.data()});
   const Flagged run(exec, entries, flag);
   Buffer<Key>   kept = make_unset<Key>(exec, (size_t)run.count);
   for_each(exec, run.count, GatherValues<Key>{run.place.data(), key.data(), kept.data()});
@@ -144,7 +151,7 @@ template <class T> std::vector<double> PartNetwork<T>::of_all(std::vector<double
   return here;
 }
 
-// The pattern, with the transposes of all pairs.
+// The pattern, with the transposes of all pairs, one for each run.
 template <class T> void PartNetwork<T>::list(const std::vector<Key> &pairs)
 {
   const int        bits = bits_of((Key)all_);
