@@ -2,6 +2,29 @@
 #include "densegs/vipgs_steps.hpp"
 #include "petsc/bounds.hpp"
 
+// X becomes the point after `length` of a step from another one.
+static PetscErrorCode TakePart(SNES snes, const tessera::Steps &steps, Vec from, Vec step, double length)
+{
+  PetscFunctionBegin;
+  PetscCall(VecWAXPY(snes->vec_sol, -length, step, from));
+  if (steps.linear->mu.empty()) PetscCall(tessera::ProjectToBounds(snes, snes->vec_sol)); // rounding
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The program's check of the step to X; *norm: the natural residual at X, where the program has changed it. Collective.
+static PetscErrorCode CheckAfter(SNES snes, tessera::Steps &steps, Vec from, double *norm)
+{
+  double size    = 0;
+  bool   changed = false, domain = false;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CheckStep(snes, tessera::StepCheck::after, from, snes->vec_sol_update, snes->vec_sol, &changed));
+  if (!changed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(steps.Evaluate(norm, &size, &domain));
+  if (!std::isfinite(size)) snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode tessera::MakeStep(SNES snes, const Linearization &linear, Steps &steps, double *norm)
 {
   Vec    X0 = snes->work[0], X = snes->vec_sol, step = snes->vec_sol_update;
@@ -24,14 +47,9 @@ PetscErrorCode tessera::MakeStep(SNES snes, const Linearization &linear, Steps &
     length *= 0.5;
     steps.whole = true;
     PetscCall(PetscInfo(snes, "F has no finite value: %.6g of the step is tried\n", length));
-    PetscCall(VecWAXPY(X, -length, step, X0));
-    if (steps.linear->mu.empty()) PetscCall(ProjectToBounds(snes, X)); // rounding
+    PetscCall(TakePart(snes, steps, X0, step, length));
   }
-  PetscCall(CheckStep(snes, StepCheck::after, X0, step, X, &changed));
-  if (changed) {
-    PetscCall(steps.Evaluate(norm, &size, &domain));
-    if (!std::isfinite(size)) snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
-  }
+  PetscCall(CheckAfter(snes, steps, X0, norm));
   if (steps.whole) {
     PetscCall(VecWAXPY(step, -1, X, X0));
     PetscCall(VecNorm(step, NORM_2, &steps.snorm));
@@ -47,7 +65,7 @@ PetscErrorCode tessera::WatchSteps(SNES snes, Steps &steps, BestPoint &best, dou
   SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
   Vec         X0 = snes->work[0], X = snes->vec_sol;
   double      size = 0, length = 1;
-  bool        domain = false, changed, good = false;
+  bool        domain = false, good = false;
 
   PetscFunctionBegin;
   if (!best.above) {
@@ -71,8 +89,7 @@ PetscErrorCode tessera::WatchSteps(SNES snes, Steps &steps, BestPoint &best, dou
   best.above = best.patience = 0;
   for (int tries = 0; tries < halvings && !good; ++tries) {
     length *= 0.5;
-    PetscCall(VecWAXPY(X, -length, best.step, best.at));
-    if (steps.linear->mu.empty()) PetscCall(ProjectToBounds(snes, X)); // rounding
+    PetscCall(TakePart(snes, steps, best.at, best.step, length));
     PetscCall(steps.Evaluate(norm, &size, &domain));
     good = std::isfinite(size) && *norm <= (1 - 1e-4 * length) * best.norm && !far();
   }
@@ -80,11 +97,7 @@ PetscErrorCode tessera::WatchSteps(SNES snes, Steps &steps, BestPoint &best, dou
   if (good) {
     PetscCall(PetscInfo(snes, "The residual has grown: back to where it was %.6g, and on with %.6g of the step\n",
                         best.norm, length));
-    PetscCall(CheckStep(snes, StepCheck::after, best.at, snes->vec_sol_update, X, &changed));
-    if (changed) {
-      PetscCall(steps.Evaluate(norm, &size, &domain));
-      if (!std::isfinite(size)) snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
-    }
+    PetscCall(CheckAfter(snes, steps, best.at, norm));
   } else {
     PetscCall(VecCopy(best.at, X));
     PetscCall(VecSet(snes->vec_sol_update, 0));

@@ -45,8 +45,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (l == last) break;
     if (!l) {
       const bool before = filtered_;
-      weights_stay      = known && before && !sweeps() && level.change < slight;
-      look_for_jumps(known && level.change < slight);
+      weights_stay      = shape_stays && before && !sweeps();
+      look_for_jumps(shape_stays);
       smooths = smoothed_ = filtered_ && !weights_stay;
       exact_  = exact_ && weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
