@@ -65,6 +65,12 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   if (c.cycle == PC_AUXAMG_CYCLE_K)
     PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %" PetscInt_FMT " steps", c.inner));
   else PetscCall(PetscStrncpy(cycle, PCAuxAMGCycles[c.cycle], sizeof(cycle)));
+  bool convective = false, joined = false;
+  int  twice = 0;
+  TesseraCallCXX(tessera::WithHierarchy(
+    a, [&](const auto &h) { convective = h.convective(), joined = h.peers(), twice = h.twice(); }));
+  if (c.cycle == PC_AUXAMG_CYCLE_W && twice < info.grids - 2)
+    PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "w, v from grid number %d on", twice));
   PetscCall(PetscViewerASCIIPrintf(
     viewer,
     "  %s %" PetscInt_FMT " nodes in a cell, %s interpolation, cycle %s, %s of degree %" PetscInt_FMT
@@ -79,8 +85,6 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "  %.0f part%s of the mesh that hardly anything ties to each other: the smoother has functions of each\n",
       (double)c.parts, c.parts > 1 ? "s" : ""));
-  bool convective = false, joined = false;
-  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { convective = h.convective(), joined = h.peers(); }));
   PetscCall(tessera::ViewMessages((PetscObject)pc, viewer, info.backend, joined));
   if (convective)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  operators of the grids stabilized: convection prevails\n"));

@@ -122,13 +122,13 @@ template <class T> void Hierarchy<T>::choose_cycle()
 }
 
 // Where coefficients jump the cycle is W: on a device, where small grids cost launches, only on the mesh and the first
-// coarse grid, which takes as many iterations, or one more of ten where coefficients jump by 1e6. Mostly the cycle
-// gains all it can between the mesh and the first grid, and a V-cycle is enough from there: its least eigenvalue on the
-// second coarse grid is 0.7 to 0.85. Where that is lower, iterations rise: 0.45 of a mesh with slits and fractures,
-// 0.63 of large squares 1 : 1e6. With several unknowns per node they rise by a quarter.
+// coarse grid. Mostly the cycle gains all it can between the mesh and the first grid, and a V-cycle is enough from
+// there: where its least eigenvalue on the second coarse grid is 0.35 to 0.89 that takes as many iterations or one
+// more, in less time. Lower ones mean that coarse grids do not see parts of the mesh, as with many small inclusions:
+// iterations rise by a fifth to a half. With several unknowns per node they rise by a quarter.
 template <class T> void Hierarchy<T>::choose_visits()
 {
-  constexpr double fast  = 0.65;
+  constexpr double fast  = 0.35;
   constexpr int    steps = 8, second = 2;
   twice_ = INT_MAX;
   if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return;

@@ -408,6 +408,7 @@ public:
     if (cycle_kind() == Cycle::amli) return levels_[(size_t)l + 1].amli_weight > 0 ? 2 : 1;
     return visits(cycle_kind(), l);
   }
+  int twice() const { return std::min(twice_, last() - 1); } // so many grids of a W-cycle visit the next one twice
   // which node of the matrix each row of the mesh's operator is
   const Buffer<int>          &order() const { return perm_; }
   int                         degree() const { return numeric_.degree(); }

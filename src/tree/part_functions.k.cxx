@@ -118,12 +118,15 @@ template <class Sum> struct SumPart {
   const Sum *of_piece;
   int        numbers;
   Sum       *sum;
+  int        log_threads;
   HD void    operator()(int item) const
   {
-    const int part = item / numbers;
-    Sum       s = 0;
-    for (int k = begin[part]; k < begin[part + 1]; ++k) s += of_piece[(ptrdiff_t)numbers * k + item % numbers];
-    sum[item] = s;
+    const Shared at(item, log_threads);
+    const int    part = at.node / numbers, number = at.node % numbers;
+    Sum          s = 0;
+    at.each(begin[part], begin[part + 1], [&](int k) { s += of_piece[(ptrdiff_t)numbers * k + number]; });
+    s = sum_shared(s, log_threads);
+    if (!at.thread) sum[at.node] = s;
   }
 };
 // The sums of a part become the factors of its functions.
@@ -284,7 +287,9 @@ template <class T>
 template <class Sum>
 void PartFunctions<T>::sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum)
 {
-  for_each(exec, parts_ * numbers, SumPart<Sum>{begin_.data(), of_piece, numbers, sum});
+  const int log_threads = shared_on(exec, threads_of_part);
+  for_each(exec, (parts_ * numbers) << log_threads,
+           SumPart<Sum>{begin_.data(), of_piece, numbers, sum, log_threads});
   if (shared_)
     multigrid::sum_processes(comm_, exec.space, &tessera::number(*sum, 0),
                              (size_t)(shared_ * numbers) * width_of<Sum>, message_);
