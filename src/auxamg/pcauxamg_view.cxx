@@ -40,6 +40,26 @@ static PetscErrorCode SmootherOf(const PCAuxAMGGridInfo &g, char *text, size_t n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// What is done for coefficients that jump
+static PetscErrorCode ViewJumps(PC_AuxAMG *a, const PCAuxAMGChoice &c, PetscViewer viewer)
+{
+  bool on_coarse_grids = false;
+
+  PetscFunctionBegin;
+  if (c.filtered)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
+                                     a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
+  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) {
+    for (size_t l = 1; l < h.levels().size(); ++l) on_coarse_grids |= h.levels()[l].blocks.part_functions.any();
+  }));
+  if (c.parts > 0)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer,
+      "  %.0f part%s of the mesh that hardly anything ties to each other: the smoother has functions of each%s\n",
+      (double)c.parts, c.parts > 1 ? "s" : "", on_coarse_grids ? ", on coarse grids, too" : ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
 {
   PC_AuxAMG       *a = (PC_AuxAMG *)pc->data;
@@ -78,13 +98,7 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     aggregation ? "uniform grids, in the mean at least" : "at most", c.cell_size,
     aggregation ? "constant" : PCAuxAMGInterpolations[c.interpolation], cycle, PCAuxAMGSmoothers[c.smoother], c.degree,
     TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
-  if (c.filtered)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
-                                     a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
-  if (c.parts > 0)
-    PetscCall(PetscViewerASCIIPrintf(
-      viewer, "  %.0f part%s of the mesh that hardly anything ties to each other: the smoother has functions of each\n",
-      (double)c.parts, c.parts > 1 ? "s" : ""));
+  PetscCall(ViewJumps(a, c, viewer));
   PetscCall(tessera::ViewMessages((PetscObject)pc, viewer, info.backend, joined));
   if (convective)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  operators of the grids stabilized: convection prevails\n"));

@@ -78,7 +78,7 @@ template <class T> void Agglomeration::begin(Level<T> &level)
   const HostView<Key>    key(level.start);
   const HostView<T>      inverse(level.inverse);
   const size_t           n = (size_t)level.n, all = n + (size_t)level.ghosts;
-  const double           before = sum_before(comm_, (double)n);
+  const double           before = distributed_ ? sum_before(comm_, (double)n) : 0;
   std::vector<double>    number(all);
   for (size_t p = 0; p < n; ++p) number[p] = before + (double)p;
   if (distributed_) {

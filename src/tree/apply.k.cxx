@@ -168,10 +168,10 @@ template <class T> template <class V> void Hierarchy<T>::make_several()
       if (level.work.several.size() < need) level.work.several = make<T>(need);
       else if (level.work.divided != need) level.work.several.zero();
       level.work.divided = need;
+      level.blocks.part_functions.template make_several<V>();
     }
     const size_t need = coarsest_.b.size() * width_of<V>;
     if (coarsest_.several.size() < need) coarsest_.several = make<T>(need);
-    levels_[0].blocks.part_functions.template make_several<V>();
   }
 }
 

@@ -196,9 +196,10 @@ template <class T> void Hierarchy<T>::join()
 template <class T> template <class V> bool Hierarchy<T>::direct() const
 {
   if (!peers_ || sweeps() || levels_.back().distributed) return false;
-  if (levels_[0].blocks.part_functions.meets_others()) return false;
   bool all = all_join();
-  for (const Level<T> &l : levels_) all = all && (l.distributed || whole_.fits(l.work.b.size() * sizeof(V)));
+  for (const Level<T> &l : levels_)
+    all = all && !l.blocks.part_functions.meets_others() &&
+          (l.distributed || whole_.fits(l.work.b.size() * sizeof(V)));
   return all;
 }
 template <class T> bool Hierarchy<T>::all_join() const

@@ -252,23 +252,29 @@ template <class T> double NumericSetup<T>::change_of(int number, const double *f
   return found[(number + 1) * statistics - 1];
 }
 
-// Of grids that are all divided by the processes or none of them is; together, as a step of all takes one message for
-// a sum.
+// Of those that the processes divide together, as a step of all takes one message for a sum.
 template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
 {
   const auto place = [](int number) { return (size_t)number * (size_t)statistics + 2; };
-  std::vector<multigrid::LanczosProblem<Level<T>>> problems;
-  for (int number : grids) problems.push_back({&levels_[(size_t)number], statistics_.data() + place(number)});
-  multigrid::lanczos<T>(
-    problems,
-    [&](const Level<T> &level, T *v) {
-      for_each(exec_, level.unknowns(), StartVector<T>{level.start.data(), level.inverse.data(), level.bs, v});
-    },
-    [&](int k) {
-      std::vector<size_t> places;
-      for (int number : grids) places.push_back(place(number) + (size_t)k);
-      if (!grids.empty() && levels_[(size_t)grids[0]].distributed) reduce_statistics(places, MPI_SUM);
-    });
+  const auto estimate_together = [&](const std::vector<int> &some) {
+    std::vector<multigrid::LanczosProblem<Level<T>>> problems;
+    for (int number : some) problems.push_back({&levels_[(size_t)number], statistics_.data() + place(number)});
+    multigrid::lanczos<T>(
+      problems,
+      [&](const Level<T> &level, T *v) {
+        for_each(exec_, level.unknowns(), StartVector<T>{level.start.data(), level.inverse.data(), level.bs, v});
+      },
+      [&](int k) {
+        std::vector<size_t> places;
+        for (int number : some) places.push_back(place(number) + (size_t)k);
+        if (!some.empty() && levels_[(size_t)some[0]].distributed) reduce_statistics(places, MPI_SUM);
+      });
+  };
+  std::vector<int> divided;
+  for (int number : grids)
+    if (levels_[(size_t)number].distributed) divided.push_back(number);
+    else estimate_together({number});
+  estimate_together(divided);
 }
 
 // found: the statistics of all grids, on the host

@@ -172,7 +172,11 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
     fine.transfer.begin  = Buffer<int>();
     return Failure::none;
   }
-  if (!sweeps()) key = Buffer<Key>(); // colours go by keys
+  if (!sweeps()) { // colours go by keys, and functions of parts on coarse grids
+    if (params_.part_functions && params_.bs == 1 && params_.dim == 2 && levels_.size() > 1)
+      fine.place = std::move(key);
+    key = Buffer<Key>();
+  }
   y = Buffer<double>();
   levels_.emplace_back(exec_, params_.bs);
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();

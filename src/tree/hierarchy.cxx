@@ -23,7 +23,7 @@ template <class T> size_t Level<T>::bytes() const
 {
   return i.bytes() + j.bytes() + a.bytes() + this->inverse.bytes() + work.bytes() + transfer.bytes() + product.bytes() +
          exchange.bytes() + blocks.bytes() +
-         this->entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
+         this->entries.bytes() + start.bytes() + place.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const

@@ -175,7 +175,7 @@ template <class T> struct Level : Operator<T> {
   using Operator<T>::i;
   using Operator<T>::j;
   using Operator<T>::a;
-  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
+  Buffer<Key> start, place; // of nodes: what eigenvalue estimates start with, or their numbers; Morton keys, or start
   double      nodes = 0, nonzeros = 0; // of all processes
   Grid        grid;
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
@@ -291,6 +291,7 @@ public:
   // perm, place: the node of each row of the first level, and where its diagonal stands in the matrix. scale: the
   // operators are those of the matrix times this. singular: constants are in its null space.
   Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
+  Failure  find_coarse_parts(double scale); // after run(): functions of parts in the smoothers of coarse grids
   // The same from a level on whose values are those of some of its unknowns, or turned: of directions of nodes' own.
   Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool turned);
   void     product(Level<T> &fine, Level<T> &coarse);
@@ -356,8 +357,8 @@ public:
   using Context::Context;
   // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the
   // process and the node there.
-  Failure setup(const Rows &rows, const double *x, const std::vector<int> &owner,
-                                       const std::vector<int> &index, bool stretch, Space where = Space::host);
+  Failure setup(const Rows &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index,
+                bool stretch, Space where = Space::host);
   // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps
   // then.
   bool refresh(const Rows &rows, Failure &failure);
@@ -371,8 +372,7 @@ public:
   // make_several() does before.
   template <class V> void precondition(const V *r, V *z);
   template <class V> void make_several();
-  // with two grids the K-cycle is the V-cycle
-  bool   linear() const { return params_.cycle != Cycle::k || levels_.size() < 3; }
+  bool   linear() const { return params_.cycle != Cycle::k || levels_.size() < 3; } // with two grids K is V
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
   Peers *peers() const { return peers_.get(); } // where devices write into each other's memory
@@ -460,8 +460,8 @@ private:
   template <class V> struct  Grids;
   struct CycleSpace;
   std::array<double, 2>      spectrum(int l, int steps);
-  void                       choose_cycle();
-  void                       choose_visits();
+  Failure                    choose_cycle();
+  Failure                    choose_visits();
   template <class V> void    cycle(bool begun, int top = 0, bool recorded = true);
   Frame                 frame_;
   std::vector<Level<T>> levels_;

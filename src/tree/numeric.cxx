@@ -78,18 +78,14 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   Buffer<double> found;
   if (known) found = on_host(statistics_);
   if (known && levels_[0].distributed) join_changes(found);
-  bool             kept = known;
-  std::vector<int> divided_grids;
+  std::vector<int> changed;
   for (int l = 0; l < last && !sweeps() && !smooths; ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (known && l) level.change += (float)change_of(l, found.data());
-    if (known && level.lambda > 0 && level.change < (level.blocks.any ? slight / 4 : slight)) continue;
-    kept = false;
-    if (level.distributed) divided_grids.push_back(l);
-    else estimate({l});
+    if (!known || level.lambda == 0 || level.change >= (level.blocks.any ? slight / 4 : slight)) changed.push_back(l);
   }
-  estimate(divided_grids);
-  if (!kept) found = on_host(statistics_);
+  estimate(changed);
+  if (!known || !changed.empty()) found = on_host(statistics_);
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
   judge_rounding(found);
@@ -105,6 +101,34 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   return failure;
 }
 
+// Where the mesh has parts that hardly anything ties to each other, and they have become so small on some coarse grid
+// that the next one has no function for what is constant in them: the smoothers of coarse grids get functions of parts,
+// too, until the shape of the matrix changes. Collective.
+template <class T> Failure NumericSetup<T>::find_coarse_parts(double scale)
+{
+  Failure          failure;
+  std::vector<int> found;
+  for (int l = 1; l + 1 < (int)levels_.size(); ++l) {
+    StrongBlocks<T> &b = levels_[(size_t)l].blocks;
+    b.part_functions.find(comm_, levels_[(size_t)l], params_, nullptr);
+    if (!b.part_functions.any()) continue;
+    b.any = true;
+    b.part_functions.take_values(levels_[(size_t)l]);
+    found.push_back(l);
+  }
+  if (found.empty()) return failure;
+  ++setups_;
+  prepare_statistics();
+  estimate(found);
+  const Buffer<double> statistics = on_host(statistics_);
+  for (int l : found) {
+    take_eigenvalue(l, statistics.data(), scale, failure);
+    levels_[(size_t)l].chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), levels_[(size_t)l].lambda);
+  }
+  if (total(failure.kind) && !failure.kind) failure.kind = Failure::not_finite;
+  return failure;
+}
+
 // The operator of some unknowns has no larger eigenvalue than the whole one, so that of level `top` stays; those of
 // coarser levels, which are no parts of others, are estimated.
 template <class T>
@@ -113,7 +137,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
 {
   Failure          failure;
   const int        last = (int)levels_.size() - 1;
-  std::vector<int> divided_grids;
+  std::vector<int> coarse;
   ++setups_;
   prepare_statistics();
   for (int l = top; l <= last; ++l) {
@@ -123,10 +147,8 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
     if (l < last) product(levels_[(size_t)l], levels_[(size_t)l + 1]);
   }
   const bool swept = sweep_last();
-  for (int l = top + 1; l < last; ++l)
-    if (levels_[(size_t)l].distributed) divided_grids.push_back(l);
-    else estimate({l});
-  estimate(divided_grids);
+  for (int l = top + 1; l < last; ++l) coarse.push_back(l);
+  estimate(coarse);
   const Buffer<double> found = on_host(statistics_);
   for (int l = top; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
@@ -138,6 +160,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
 
 #define INSTANTIATE(T) \
   template Failure NumericSetup<T>::run(const Buffer<int> &, const Buffer<Diagonal> &, double, bool); \
+  template Failure NumericSetup<T>::find_coarse_parts(double); \
   template Failure NumericSetup<T>::run_truncated(int, const Buffer<int> &, const Buffer<Diagonal> &, double, bool);
 INSTANTIATE(double)
 INSTANTIATE(float)

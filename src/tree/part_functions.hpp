@@ -33,9 +33,9 @@ struct PartBegins {
 };
 
 template <class T> struct PartFunctions {
-  // Looks for the parts of a level with one unknown a node, by its values, or takes those whose labels are kept, where
-  // they are of all nodes. Collective.
-  void find(const Comm &comm, Level<T> &level, const Params &params);
+  // Looks for the parts of a level with one unknown a node, by its values, or takes those whose labels are in `keep`
+  // where they are of all nodes; else keeps them there. keep: or nullptr. Collective.
+  void find(const Comm &comm, Level<T> &level, const Params &params, Buffer<double> *keep);
   // The numbers for values in the same pattern. Collective.
   void take_values(const Level<T> &level);
   // z += c sum_k Z_k (Z_k' A Z_k)^-1 Z_k' r, and x += w times that; either may be nullptr. Collective.

@@ -319,7 +319,7 @@ template <class T> template <int D> std::vector<double> PartFunctions<T>::find_p
   Buffer<double> of_piece = make_unset<double>(exec, (size_t)pieces * N),
                  moments  = make_unset<double>(exec, (size_t)parts_ * N);
   place_ = Buffer<T>(Extent{D * (size_t)(level.n + level.ghosts), exec.space});
-  const Key *const key = level.start.data();
+  const Key *const key = (level.place.empty() ? level.start : level.place).data();
   if (key)
     for_each(exec, pieces << log_threads,
              MomentsOfPiece<D>{piece_.data(), member_.data(), key, of_piece.data(), log_threads});
@@ -360,12 +360,12 @@ template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) cons
   return all;
 }
 
-template <class T> void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params)
+template <class T>
+void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params, Buffer<double> *keep)
 {
-  dim_  = params.dim;
-  comm_ = comm;
-  const auto keep  = params.part_labels.lock();
-  double     known = keep && !keep->empty() && keep->size() == (size_t)(level.n + level.ghosts);
+  dim_         = params.dim;
+  comm_        = comm;
+  double known = keep && !keep->empty() && keep->size() == (size_t)(level.n + level.ghosts);
   if (keep && level.distributed) MPI_Allreduce(MPI_IN_PLACE, &known, 1, MPI_DOUBLE, MPI_MIN, comm_);
   if (!(known > 0) && !may_have_parts(level)) return;
   Buffer<double>      label = known > 0 ? std::move(*keep) : labels(level);
