@@ -28,22 +28,23 @@ template <class T, class S> struct MatchCorners {
     for (int p = begin[l]; p < begin[l + 1] && !own; ++p)
       for (int e = i[p]; e < i[p + 1]; ++e)
         if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-    for (int k = pairs[l]; own && k < pairs[l + 1]; ++k) {
-      const S *const other = column + (ptrdiff_t)corners * k;
-      for (int to = 0; to < corners; ++to) {
-        int from = corners;
-        for (int c = 0; c < corners && vertex[(ptrdiff_t)corners * l + to] >= 0; ++c)
-          if (other[c] == own[to] && (from == corners || counts(l, k - pairs[l], c))) from = c;
-        corner[(ptrdiff_t)corners * k + to] = (unsigned char)from;
-      }
-    }
-  }
-  // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first.
-  HD bool counts(int l, int other, int c) const
-  {
+    if (!own) return;
+    unsigned char *const of = corner + (ptrdiff_t)corners * pairs[l];
+    // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first:
+    // those of which some node has a weight count.
     for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e)
-      if ((int)pair[e] == other && weight[(ptrdiff_t)corners * j[e] + c] > 0) return true;
-    return false;
+      for (int c = 0; c < corners; ++c)
+        of[corners * (int)pair[e] + c] |= weight[(ptrdiff_t)corners * j[e] + c] > 0;
+    for (int k = 0; k < pairs[l + 1] - pairs[l]; ++k) {
+      const S *const other = column + (ptrdiff_t)corners * (pairs[l] + k);
+      unsigned char  from[8]; // of as many corners as there may be
+      for (int to = 0; to < corners; ++to) {
+        from[to] = (unsigned char)corners;
+        for (int c = 0; c < corners && vertex[(ptrdiff_t)corners * l + to] >= 0; ++c)
+          if (other[c] == own[to] && of[corners * k + c]) from[to] = (unsigned char)c;
+      }
+      for (int to = 0; to < corners; ++to) of[corners * k + to] = from[to];
+    }
   }
 };
 
