@@ -2,6 +2,7 @@
 // the smoother does not reduce follows the coefficients, linear functions do not.
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
+#include "tree/pattern_kernels.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/eights.hpp"
@@ -16,10 +17,10 @@ constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
 // Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
 // `corners` where that one has none there.
-template <class T, class S> struct MatchCorners {
+template <class S> struct MatchCorners {
   const int     *begin, *i, *j, *pairs, *vertex;
   const S       *pair, *column;
-  const T       *weight;
+  const unsigned char *bits; // corners at which nodes have a weight
   int            corners;
   unsigned char *corner;
   HD void        operator()(int l) const
@@ -31,19 +32,16 @@ template <class T, class S> struct MatchCorners {
     if (!own) return;
     unsigned char *const of = corner + (ptrdiff_t)corners * pairs[l];
     // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first:
-    // those of which some node has a weight count.
-    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e)
-      for (int c = 0; c < corners; ++c)
-        of[corners * (int)pair[e] + c] |= weight[(ptrdiff_t)corners * j[e] + c] > 0;
+    // those count at which some node has a weight. The first byte of each pair says which.
+    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e) of[corners * (int)pair[e]] |= bits[j[e]];
     for (int k = 0; k < pairs[l + 1] - pairs[l]; ++k) {
       const S *const other = column + (ptrdiff_t)corners * (pairs[l] + k);
-      unsigned char  from[8]; // of as many corners as there may be
+      const int      known = of[corners * k];
       for (int to = 0; to < corners; ++to) {
-        from[to] = (unsigned char)corners;
-        for (int c = 0; c < corners && vertex[(ptrdiff_t)corners * l + to] >= 0; ++c)
-          if (other[c] == own[to] && of[corners * k + c]) from[to] = (unsigned char)c;
+        int from = corners;
+        for (int c = 0; c < corners; ++c) from = other[c] == own[to] && known >> c & 1 ? c : from;
+        of[corners * k + to] = (unsigned char)(vertex[(ptrdiff_t)corners * l + to] < 0 ? corners : from);
       }
-      for (int to = 0; to < corners; ++to) of[corners * k + to] = from[to];
     }
   }
 };
@@ -220,13 +218,15 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
   Transfer<T>          &t = level.transfer;
   Buffer<T>             next = make<T>((size_t)n);
   Buffer<unsigned char> corner = make<unsigned char>((size_t)t.corners * (size_t)fetch(level.product.pairs, t.cells));
+  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(n / t.corners));
   for_each(exec_, n, CopyValues<T>{t.weight.data(), next.data()});
+  for_each(exec_, n / t.corners, CornerBits<T>{t.weight.data(), t.corners, bits.data()});
   const auto smooth = [&](const auto &lists, auto corners) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const int *const i = level.i.data(), *const j = level.j.data(), *const pairs = level.product.pairs.data();
     for_each(exec_, t.cells,
-             MatchCorners<T, S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
-                                t.weight.data(), corners, corner.data()});
+             MatchCorners<S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
+                             bits.data(), corners, corner.data()});
     for (int step = 0; step < filter_steps; ++step) {
       if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
       for_each(exec_, t.cells,
