@@ -17,30 +17,29 @@ constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
 // Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
 // `corners` where that one has none there.
-template <class S> struct MatchCorners {
+template <class S, int Corners> struct MatchCorners {
   const int     *begin, *i, *j, *pairs, *vertex;
   const S       *pair, *column;
   const unsigned char *bits; // corners at which nodes have a weight
-  int            corners;
   unsigned char *corner;
   HD void        operator()(int l) const
   {
     const S *own = nullptr; // known by the diagonal of any of its nodes
     for (int p = begin[l]; p < begin[l + 1] && !own; ++p)
       for (int e = i[p]; e < i[p + 1]; ++e)
-        if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
+        if (j[e] == p) own = column + (ptrdiff_t)Corners * (pairs[l] + pair[e]);
     if (!own) return;
-    unsigned char *const of = corner + (ptrdiff_t)corners * pairs[l];
+    unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
     // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first:
     // those count at which some node has a weight. The first byte of each pair says which.
-    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e) of[corners * (int)pair[e]] |= bits[j[e]];
+    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e) of[Corners * (int)pair[e]] |= bits[j[e]];
     for (int k = 0; k < pairs[l + 1] - pairs[l]; ++k) {
-      const S *const other = column + (ptrdiff_t)corners * (pairs[l] + k);
-      const int      known = of[corners * k];
-      for (int to = 0; to < corners; ++to) {
-        int from = corners;
-        for (int c = 0; c < corners; ++c) from = other[c] == own[to] && known >> c & 1 ? c : from;
-        of[corners * k + to] = (unsigned char)(vertex[(ptrdiff_t)corners * l + to] < 0 ? corners : from);
+      const S *const other = column + (ptrdiff_t)Corners * (pairs[l] + k);
+      const int      known = of[Corners * k];
+      for (int to = 0; to < Corners; ++to) {
+        int from = Corners;
+        for (int c = 0; c < Corners; ++c) from = other[c] == own[to] && known >> c & 1 ? c : from;
+        of[Corners * k + to] = (unsigned char)(vertex[(ptrdiff_t)Corners * l + to] < 0 ? Corners : from);
       }
     }
   }
@@ -225,8 +224,8 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const int *const i = level.i.data(), *const j = level.j.data(), *const pairs = level.product.pairs.data();
     for_each(exec_, t.cells,
-             MatchCorners<S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
-                             bits.data(), corners, corner.data()});
+             MatchCorners<S, corners.value>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(),
+                                            lists.column.data(), bits.data(), corner.data()});
     for (int step = 0; step < filter_steps; ++step) {
       if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
       for_each(exec_, t.cells,
