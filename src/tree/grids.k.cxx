@@ -85,9 +85,10 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   Buffer<Key>       &keys = points_.key;
   Buffer<double>    &sorted = points_.y;
   std::vector<Cells> taken;
-  // Around small spots of many nodes trees hardly get smaller from one to the next. In the plane a grid that has more
-  // than half the nodes of the one before takes more time than it saves; in space it saves half of the iterations.
-  const double taken_below = params_.dim == 2 ? 0.5 : 0.8;
+  // Around small spots of many nodes trees hardly get smaller from one to the next. In the plane a grid of more than
+  // half the nodes of the one before takes more time than it saves; in space it saves half of the iterations.
+  constexpr double held_up = 0.8;
+  const double     taken_below = params_.dim == 2 ? 0.5 : held_up;
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     const double nodes = levels_.back().nodes;
@@ -104,7 +105,8 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
       } else --k; // which comes next
     }
     // the balance holds it up
-    if (levels_.size() == before && (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40))
+    if (levels_.size() == before && sizes.found >= held_up * nodes &&
+        (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40))
       break;
   }
   colouring_.everyone() = {};
