@@ -85,16 +85,12 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   Buffer<Key>       &keys = points_.key;
   Buffer<double>    &sorted = points_.y;
   std::vector<Cells> taken;
-  // Around small spots of many nodes trees hardly get smaller from one to the next. In the plane a grid of more than
-  // half the nodes of the one before takes more time than it saves; in space it saves half of the iterations.
-  constexpr double held_up = 0.8;
-  const double     taken_below = params_.dim == 2 ? 0.5 : held_up;
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     const double nodes = levels_.back().nodes;
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
-    Sizes        sizes{few_vertices(), taken_below * nodes};
+    Sizes        sizes{few_vertices(), 0.8 * nodes};
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
     if (sizes.found < sizes.least) { // too far from the mesh: there is one between
       if (const Failure::Kind kind = insert_grid(sizes.found, keys, sorted)) return kind;
@@ -105,9 +101,9 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
       } else --k; // which comes next
     }
     // the balance holds it up
-    if (levels_.size() == before && sizes.found >= held_up * nodes &&
-        (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40))
-      break;
+    const bool held_up =
+      sizes.found >= sizes.limit && nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact);
+    if (levels_.size() == before && (held_up || k > 40)) break;
   }
   colouring_.everyone() = {};
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
@@ -170,7 +166,11 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, key, leaf);
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   sizes.found = n;
-  if (n >= sizes.limit || n < sizes.least) {
+  // Where most cells are there for the balance, between small spots of many nodes and what is around them, trees hardly
+  // get smaller. In the plane a grid of more than half the nodes takes more time than it saves; in space it saves half
+  // of the iterations.
+  const bool slow = params_.dim == 2 && 3. * hanging > n && n > 0.5 * fine.nodes;
+  if (n >= sizes.limit || n < sizes.least || slow) {
     parts_ = parts;
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
