@@ -56,7 +56,7 @@ inline typename Eight<double>::Half four_corners(double v, const T *w, const uns
   using Bytes = unsigned char __attribute__((vector_size(4), aligned(1), may_alias));
   constexpr Four none = {};
   const Four known = __builtin_shuffle(*(const Four *)w, none, __builtin_convertvector(*(const Bytes *)of, Place));
-  return v * __builtin_convertvector(known, typename Eight<double>::Half);
+  return v * four_as<double>(known);
 }
 #endif
 
@@ -124,12 +124,12 @@ template <class T, class S, int Corners> struct SmoothWeights {
       ap += four_corners(bs == 1 ? (double)a[e] : value(e), weight + (ptrdiff_t)4 * j[e],
                          of + 4 * (ptrdiff_t)pair[e]);
     const Four   mine = *(const Four *)(weight + (ptrdiff_t)4 * p), known = *(const Four *)(plain + (ptrdiff_t)4 * p);
-    const Sums   w = __builtin_convertvector(mine, Sums), first = __builtin_convertvector(known, Sums);
+    const Sums   w = four_as<double>(mine), first = four_as<double>(known);
     const Sums   next   = w - omega * over_diagonal(p) * ap, zero = {};
     const Sums   now    = (Sums)((typename Eight<double>::HalfMask)next & ((next > zero) & (first > zero)));
     const double before = first[0] + first[1] + first[2] + first[3], sum = now[0] + now[1] + now[2] + now[3];
     Four *const  to     = (Four *)(out + (ptrdiff_t)4 * p);
-    *to = sum > 0 ? __builtin_convertvector(now * (before / sum), Four) : mine;
+    *to = sum > 0 ? four_as<T>(now * (before / sum)) : mine;
   }
 #endif
 };
