@@ -148,11 +148,15 @@ struct FillRow {
         const bool wanted = rows[columns[l] + k] >> c & 1;
         const int  other = vertices[columns[l] + k], here = list(other, wanted);
         mine[here] = other;
-        to[k]      = wanted ? (unsigned short)here : none;
+        to[k]      = wanted ? (unsigned short)here : 0; // where the product adds zero: a branch would not be foreseen
         any        = any || wanted;
       }
     }
     count[v] = any ? list.n : 0;
+    for (int p = first[v]; p < first[v + 1] && !any; ++p) {
+      const int l = at[p] / corners, c = at[p] % corners, nc = columns[l + 1] - columns[l];
+      std::fill_n(slot + (ptrdiff_t)corners * columns[l] + c * nc, nc, none);
+    }
     if (list.n >= wanted_slot) raise_flag(too_long);
   }
 };
