@@ -15,6 +15,12 @@ template <class T> struct Eight {
   typedef T       Half __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
   typedef Integer HalfMask __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
 };
+// Four numbers as others, number by number: of __builtin_convertvector g++ makes two conversions and joins them.
+template <class To, class Four> __attribute__((always_inline)) inline typename Eight<To>::Half four_as(const Four &v)
+{
+  const typename Eight<To>::Half four = {(To)v[0], (To)v[1], (To)v[2], (To)v[3]};
+  return four;
+}
 // ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])): halves, then quarters
 template <class Sum> __attribute__((always_inline))
 inline Sum join_halves(const typename Eight<Sum>::Half &low, const typename Eight<Sum>::Half &high)
@@ -41,7 +47,6 @@ template <class Sum, class T> __attribute__((always_inline))
 inline void add_four(int k, int n, const int *j, const T *a, const T *x, typename Eight<Sum>::Half &sum)
 {
   using Half = typename Eight<T>::Half;
-  using Sums = typename Eight<Sum>::Half;
   using Mask = typename Eight<T>::HalfMask;
   constexpr Mask   place  = {0, 1, 2, 3};
   const int *const q      = j + k;
@@ -49,7 +54,7 @@ inline void add_four(int k, int n, const int *j, const T *a, const T *x, typenam
   const Mask       inside = place < (typename Eight<T>::Integer)(n - k);
   const Half       known = (Half)((Mask)v & inside), factors = *(const Half *)(a + k);
   if constexpr (std::is_same_v<Sum, T>) sum += factors * known;
-  else sum += __builtin_convertvector(factors, Sums) * __builtin_convertvector(known, Sums);
+  else sum += four_as<Sum>(factors) * four_as<Sum>(known);
 }
 // The sum of a[k] x[j[k]] for k < n. a and j have `room` entries; those behind the row are of others.
 template <class Sum, class T> __attribute__((always_inline))

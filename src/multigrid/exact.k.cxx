@@ -153,6 +153,35 @@ template <class T> void ExactSolver<T>::take(const Exec &exec, const Buffer<T> &
   device::synchronize(exec.space);
 }
 
+// Where constants alone have no energy, as in pure Neumann problems: a := (1 - z z') (a + z z')^-1 (1 - z z'), the
+// pseudo-inverse, with z the constants as the scaled operator has them. It takes a tenth of the time of eigenvectors.
+// False: that is not so, and a is lost.
+static bool invert_beside_constants(const std::vector<double> &scale, double negligible, std::vector<double> &a)
+{
+  const size_t        n = scale.size();
+  std::vector<double> z(n), y(n);
+  double              norm2 = 0, energy2 = 0, both = 0;
+  for (size_t p = 0; p < n; ++p) z[p] = scale[p] > 0 ? 1 / scale[p] : 0, norm2 += z[p] * z[p];
+  for (double &v : z) v /= std::sqrt(norm2);
+  const auto multiply = [&] { // y = a z
+    for (size_t p = 0; p < n; ++p) {
+      y[p] = 0;
+      for (size_t q = 0; q < n; ++q) y[p] += a[p * n + q] * z[q];
+    }
+  };
+  multiply();
+  for (double v : y) energy2 += v * v;
+  if (!(energy2 <= negligible * negligible)) return false;
+  for (size_t p = 0; p < n; ++p)
+    for (size_t q = 0; q < n; ++q) a[p * n + q] += z[p] * z[q];
+  if (!symmetric_inverse((int)n, a.data(), negligible * (double)n)) return false;
+  multiply();
+  for (size_t p = 0; p < n; ++p) both += z[p] * y[p];
+  for (size_t p = 0; p < n; ++p)
+    for (size_t q = 0; q < n; ++q) a[p * n + q] -= z[p] * y[q] + y[p] * z[q] - both * z[p] * z[q];
+  return true;
+}
+
 // S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.
 template <class T> bool ExactSolver<T>::pseudo_inverse(std::vector<double> &a, const std::vector<double> &scale,
                                                        Buffer<T> &to, double &lowest)
@@ -207,9 +236,15 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   }
   for (size_t p = 0; p < order; ++p)
     for (size_t q = 0; q <= p; ++q) a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]);
-  // mostly no eigenvalue is small, and Cholesky's factors cost a tenth of the eigenvectors
+  // mostly no eigenvalue is small, and Cholesky's factors cost a tenth of the eigenvectors; none is larger than n
   std::vector<double> regular = a;
-  if (order && symmetric_inverse(n, regular.data(), negligible() * (double)n)) { // none is larger than n
+  bool                known   = order && symmetric_inverse(n, regular.data(), negligible() * (double)n);
+  if (order && !known) {
+    regular = a;
+    known   = invert_beside_constants(scale, negligible(), regular);
+    dropped = known;
+  }
+  if (known) {
     for (size_t p = 0; p < order; ++p)
       for (size_t q = 0; q < order; ++q) to.data()[p * order + q] = (T)(scale[p] * regular[p * order + q] * scale[q]);
   } else if (!pseudo_inverse(a, scale, to, negative)) return Result::not_finite;

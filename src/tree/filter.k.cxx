@@ -2,6 +2,7 @@
 // the smoother does not reduce follows the coefficients, linear functions do not.
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
+#include "tree/pattern_kernels.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/eights.hpp"
@@ -16,34 +17,31 @@ constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
 // Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
 // `corners` where that one has none there.
-template <class T, class S> struct MatchCorners {
+template <class S, int Corners> struct MatchCorners {
   const int     *begin, *i, *j, *pairs, *vertex;
   const S       *pair, *column;
-  const T       *weight;
-  int            corners;
+  const unsigned char *bits; // corners at which nodes have a weight
   unsigned char *corner;
   HD void        operator()(int l) const
   {
     const S *own = nullptr; // known by the diagonal of any of its nodes
     for (int p = begin[l]; p < begin[l + 1] && !own; ++p)
       for (int e = i[p]; e < i[p + 1]; ++e)
-        if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-    for (int k = pairs[l]; own && k < pairs[l + 1]; ++k) {
-      const S *const other = column + (ptrdiff_t)corners * k;
-      for (int to = 0; to < corners; ++to) {
-        int from = corners;
-        for (int c = 0; c < corners && vertex[(ptrdiff_t)corners * l + to] >= 0; ++c)
-          if (other[c] == own[to] && (from == corners || counts(l, k - pairs[l], c))) from = c;
-        corner[(ptrdiff_t)corners * k + to] = (unsigned char)from;
+        if (j[e] == p) own = column + (ptrdiff_t)Corners * (pairs[l] + pair[e]);
+    if (!own) return;
+    unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
+    // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first:
+    // those count at which some node has a weight. The first byte of each pair says which.
+    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e) of[Corners * (int)pair[e]] |= bits[j[e]];
+    for (int k = 0; k < pairs[l + 1] - pairs[l]; ++k) {
+      const S *const other = column + (ptrdiff_t)Corners * (pairs[l] + k);
+      const int      known = of[Corners * k];
+      for (int to = 0; to < Corners; ++to) {
+        int from = Corners;
+        for (int c = 0; c < Corners; ++c) from = other[c] == own[to] && known >> c & 1 ? c : from;
+        of[Corners * k + to] = (unsigned char)(vertex[(ptrdiff_t)Corners * l + to] < 0 ? Corners : from);
       }
     }
-  }
-  // Corners of the other leaf that nothing is coupled with have no column of their own, but the number of the first.
-  HD bool counts(int l, int other, int c) const
-  {
-    for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e)
-      if ((int)pair[e] == other && weight[(ptrdiff_t)corners * j[e] + c] > 0) return true;
-    return false;
   }
 };
 
@@ -58,7 +56,7 @@ inline typename Eight<double>::Half four_corners(double v, const T *w, const uns
   using Bytes = unsigned char __attribute__((vector_size(4), aligned(1), may_alias));
   constexpr Four none = {};
   const Four known = __builtin_shuffle(*(const Four *)w, none, __builtin_convertvector(*(const Bytes *)of, Place));
-  return v * __builtin_convertvector(known, typename Eight<double>::Half);
+  return v * four_as<double>(known);
 }
 #endif
 
@@ -126,12 +124,12 @@ template <class T, class S, int Corners> struct SmoothWeights {
       ap += four_corners(bs == 1 ? (double)a[e] : value(e), weight + (ptrdiff_t)4 * j[e],
                          of + 4 * (ptrdiff_t)pair[e]);
     const Four   mine = *(const Four *)(weight + (ptrdiff_t)4 * p), known = *(const Four *)(plain + (ptrdiff_t)4 * p);
-    const Sums   w = __builtin_convertvector(mine, Sums), first = __builtin_convertvector(known, Sums);
+    const Sums   w = four_as<double>(mine), first = four_as<double>(known);
     const Sums   next   = w - omega * over_diagonal(p) * ap, zero = {};
     const Sums   now    = (Sums)((typename Eight<double>::HalfMask)next & ((next > zero) & (first > zero)));
     const double before = first[0] + first[1] + first[2] + first[3], sum = now[0] + now[1] + now[2] + now[3];
     Four *const  to     = (Four *)(out + (ptrdiff_t)4 * p);
-    *to = sum > 0 ? __builtin_convertvector(now * (before / sum), Four) : mine;
+    *to = sum > 0 ? four_as<T>(now * (before / sum)) : mine;
   }
 #endif
 };
@@ -219,13 +217,15 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
   Transfer<T>          &t = level.transfer;
   Buffer<T>             next = make<T>((size_t)n);
   Buffer<unsigned char> corner = make<unsigned char>((size_t)t.corners * (size_t)fetch(level.product.pairs, t.cells));
+  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(n / t.corners));
   for_each(exec_, n, CopyValues<T>{t.weight.data(), next.data()});
+  for_each(exec_, n / t.corners, CornerBits<T>{t.weight.data(), t.corners, bits.data()});
   const auto smooth = [&](const auto &lists, auto corners) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const int *const i = level.i.data(), *const j = level.j.data(), *const pairs = level.product.pairs.data();
     for_each(exec_, t.cells,
-             MatchCorners<T, S>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(), lists.column.data(),
-                                t.weight.data(), corners, corner.data()});
+             MatchCorners<S, corners.value>{t.begin.data(), i, j, pairs, t.vertex.data(), lists.pair.data(),
+                                            lists.column.data(), bits.data(), corner.data()});
     for (int step = 0; step < filter_steps; ++step) {
       if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
       for_each(exec_, t.cells,

@@ -28,9 +28,13 @@ template <class T> struct StrongRow {
   // and for the weaker ones; of an unknown with itself it is zero
   template <class F> HD void each_strength(int p, const F &f) const
   {
-    const int  node = p / bs, k = p % bs;
     const T    mine = inverse[p];
     const bool in_pocket = pocket && pocket[p];
+    if (bs == 1 && !in_pocket) { // most rows, and half of the instructions
+      for (int e = i[p]; e < i[p + 1]; ++e) f(j[e] == p ? 0 : a[e] * mine * a[e] * inverse[j[e]], j[e]);
+      return;
+    }
+    const int node = p / bs, k = p % bs;
     for (int e = i[node]; e < i[node + 1]; ++e)
       for (int m = 0; m < bs; ++m) {
         const ptrdiff_t to = ((ptrdiff_t)e * bs + k) * bs + m;

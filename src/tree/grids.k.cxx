@@ -101,8 +101,9 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
       } else --k; // which comes next
     }
     // the balance holds it up
-    if (levels_.size() == before && (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40))
-      break;
+    const bool held_up =
+      sizes.found >= sizes.limit && nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact);
+    if (levels_.size() == before && (held_up || k > 40)) break;
   }
   colouring_.everyone() = {};
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
@@ -165,7 +166,11 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, key, leaf);
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   sizes.found = n;
-  if (n >= sizes.limit || n < sizes.least) {
+  // Where most cells are there for the balance, between small spots of many nodes and what is around them, trees hardly
+  // get smaller. In the plane a grid of more than half the nodes takes more time than it saves; in space it saves half
+  // of the iterations.
+  const bool slow = params_.dim == 2 && 3. * hanging > n && n > 0.5 * fine.nodes;
+  if (n >= sizes.limit || n < sizes.least || slow) {
     parts_ = parts;
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();

@@ -304,6 +304,7 @@ public:
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const
   {
+    if (convective_ && !filtered_ && params_.dim == 2) return params_.degree; // eigenvalues are complex
     return difficult() ? params_.difficult_degree : jumps_in_space_ ? params_.jump_degree : params_.degree;
   }
   uint64_t setups() const { return setups_; }

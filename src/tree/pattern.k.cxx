@@ -15,19 +15,6 @@ namespace tessera::tree {
 
 namespace {
 
-// The corners at which a node has a weight, as bits.
-template <class T> struct CornerBits {
-  const T       *weight;
-  int            corners;
-  unsigned char *bits;
-  HD void        operator()(int p) const
-  {
-    int b = 0;
-    for (int c = 0; c < corners; ++c) b |= weight[(ptrdiff_t)corners * p + c] > 0 ? 1 << c : 0;
-    bits[p] = (unsigned char)b;
-  }
-};
-
 struct Longest {
   int     columns = 0, pairs = 0, row = 0, nodes = 0;
   HD void join(const Longest &o)

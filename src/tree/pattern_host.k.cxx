@@ -8,18 +8,18 @@ namespace tessera::tree {
 
 namespace {
 
-// Lists of different numbers, on the host: each number remembers its place in the list of its last owner, so they
-// stand in the order of their first use.
+// Lists of different numbers, on the host, in the order of their first use: each number remembers where it stands among
+// those of all lists so far, so it is in this one from the list's begin on. Without branches, which nobody could
+// predict.
 struct Marked {
-  int *owner, *place;
-  int  me, n = 0;
-  HD int operator()(int v)
+  int *place;
+  int  begin, n = 0;
+  int  operator()(int v, bool wanted = true)
   {
-    if (owner[v] != me) {
-      owner[v] = me;
-      place[v] = n++;
-    }
-    return place[v];
+    const int listed = place[v] - begin, is_new = listed < 0, at = listed ^ ((listed ^ n) & -is_new);
+    place[v] = begin + (wanted ? at : listed);
+    n += is_new & wanted;
+    return at;
   }
 };
 
@@ -28,11 +28,13 @@ template <class Lists> void for_each_marked(const Exec &exec, int items, int ran
 {
 #pragma omp parallel num_threads(exec.threads) if (exec.threads > 1)
   {
-    std::vector<int> owner((size_t)range, -1), place((size_t)range);
+    std::vector<int> place((size_t)range, -1);
+    int              begin = 0;
 #pragma omp for schedule(static)
     for (int item = 0; item < items; ++item) {
-      Marked list{owner.data(), place.data(), item};
+      Marked list{place.data(), begin};
       lists.run(item, list);
+      begin += list.n;
     }
   }
 }
@@ -45,13 +47,8 @@ struct LeavesAround {
   int            *too_long;
   void run(int l, Marked &list) const
   {
-    int last = -1, p = 0;
-    for (int e = i[first[l]]; e < i[first[l + 1]] && list.n < wanted_slot; ++e) {
-      const int k = leaf[j[e]];
-      if (k != last) p = list(k);
-      pair[e] = (unsigned short)p;
-      last    = k;
-    }
+    for (int e = i[first[l]]; e < i[first[l + 1]] && list.n < wanted_slot; ++e)
+      pair[e] = (unsigned short)list(leaf[j[e]]);
     count[l] = list.n;
     if (list.n >= wanted_slot) raise_flag(too_long);
   }
@@ -86,79 +83,80 @@ struct ColumnsAround {
   {
     for (int p = pairs[l]; p < pairs[l + 1] && list.n < wanted_slot - 8; ++p) {
       const int any = corners_of(coupled[p]);
-      for (int c = 0; c < corners; ++c)
-        column[(ptrdiff_t)corners * p + c] =
-          (unsigned short)(any >> c & 1 ? list(vertex[(ptrdiff_t)corners * pair_leaf[p] + c]) : 0);
+      for (int c = 0; c < corners; ++c) {
+        const bool wanted = any >> c & 1; // else there may be no vertex
+        const int  at = list(wanted ? vertex[(ptrdiff_t)corners * pair_leaf[p] + c] : 0, wanted);
+        column[(ptrdiff_t)corners * p + c] = (unsigned short)(wanted ? at : 0);
+      }
     }
     count[l] = list.n;
     if (list.n >= wanted_slot - 8) raise_flag(too_long);
   }
 };
 
-// Which entries of E there are, bit by bit of what is coupled: branches for all that could be would not be foreseen.
+// The vertex of each column of E, and the rows that have an entry there, as bits.
 struct MarkEntries {
   const int            *pairs, *pair_leaf, *columns, *vertex;
   const Mask           *coupled;
   const unsigned short *column;
   int                   corners;
-  unsigned short       *slot;
-  int                  *vertices; // of the columns
+  unsigned char        *rows;
+  int                  *vertices;
   void                  operator()(int l) const
   {
-    const int       nc = columns[l + 1] - columns[l];
-    unsigned short *mine = slot + (ptrdiff_t)corners * columns[l];
-    std::fill(mine, mine + (ptrdiff_t)corners * nc, none);
-    for (int p = pairs[l]; p < pairs[l + 1]; ++p) {
-      const unsigned short *const to = column + (ptrdiff_t)corners * p;
-      for (Mask m = coupled[p]; m; m &= m - 1) { // bit 8 r + c: row r, corner c of the other leaf
-        const int bit = __builtin_ctzll(m);
-        mine[(bit >> 3) * nc + to[bit & 7]] = wanted_slot;
+    for (int p = pairs[l]; p < pairs[l + 1]; ++p)
+      for (int c = 0; c < corners; ++c) {
+        const unsigned at = rows_at(coupled[p], c);
+        const int      to = columns[l] + column[(ptrdiff_t)corners * p + c];
+        rows[to] |= (unsigned char)at;
+        vertices[to] = at ? vertex[(ptrdiff_t)corners * pair_leaf[p] + c] : vertices[to];
       }
-      for (unsigned m = (unsigned)corners_of(coupled[p]); m; m &= m - 1) {
-        const int c = __builtin_ctz(m);
-        vertices[columns[l] + to[c]] = vertex[(ptrdiff_t)corners * pair_leaf[p] + c];
-      }
-    }
   }
 };
 
-// The rows of the coarse operator: the marked columns of all leaves around the vertex.
+// The rows of the coarse operator: the columns of all leaves around the vertex that have an entry in its row.
 struct BoundRow {
-  const int            *first, *place, *columns;
-  const unsigned short *slot;
-  int                   corners;
-  int                  *count;
-  HD void               operator()(int v) const
+  const int *first, *place, *columns;
+  int        corners;
+  int       *count;
+  HD void    operator()(int v) const
   {
     int n = 0;
     for (int p = first[v]; p < first[v + 1]; ++p) {
-      const int             l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
-      const unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
-      for (int k = 0; k < nc; ++k) n += mine[k] != none;
+      const int l = place[p] / corners;
+      n += columns[l + 1] - columns[l];
     }
-    count[v] = n + (n > 0); // FillRow begins with the diagonal
+    count[v] = n + 2; // the diagonal first, and a place for what is not wanted
   }
 };
 struct FillRow {
-  const int      *first, *at, *columns, *vertices; // at: corners
-  unsigned short *slot;
-  int             corners;
-  const int      *bound;
-  int            *row, *count, *too_long;
+  const int           *first, *at, *columns, *vertices; // at: corners
+  const unsigned char *rows;
+  unsigned short      *slot;
+  int                  corners;
+  const int           *bound;
+  int                 *row, *count, *too_long;
   void run(int v, Marked &list) const
   {
-    if (bound[v] < bound[v + 1]) row[bound[v] + list(v)] = v; // the diagonal first: it need not be searched for
+    int *const mine = row + bound[v];
+    bool       any  = false;
+    mine[list(v)]   = v; // the diagonal first: it need not be searched for
     for (int p = first[v]; p < first[v + 1]; ++p) {
-      const int       l = at[p] / corners, c = at[p] % corners, nc = columns[l + 1] - columns[l];
-      unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
-      for (int k = 0; k < nc; ++k)
-        if (mine[k] != none) {
-          const int to = list(vertices[columns[l] + k]);
-          row[bound[v] + to] = vertices[columns[l] + k];
-          mine[k]            = (unsigned short)to;
-        }
+      const int             l = at[p] / corners, c = at[p] % corners, nc = columns[l + 1] - columns[l];
+      unsigned short *const to = slot + (ptrdiff_t)corners * columns[l] + c * nc;
+      for (int k = 0; k < nc; ++k) {
+        const bool wanted = rows[columns[l] + k] >> c & 1;
+        const int  other = vertices[columns[l] + k], here = list(other, wanted);
+        mine[here] = other;
+        to[k]      = wanted ? (unsigned short)here : 0; // where the product adds zero: a branch would not be foreseen
+        any        = any || wanted;
+      }
     }
-    count[v] = list.n;
+    count[v] = any ? list.n : 0;
+    for (int p = first[v]; p < first[v + 1] && !any; ++p) {
+      const int l = at[p] / corners, c = at[p] % corners, nc = columns[l + 1] - columns[l];
+      std::fill_n(slot + (ptrdiff_t)corners * columns[l] + c * nc, nc, none);
+    }
     if (list.n >= wanted_slot) raise_flag(too_long);
   }
 };
@@ -170,7 +168,6 @@ Failure::Kind GalerkinSetup<T>::pattern_on_host(Level<T> &fine, const Buffer<int
 {
   const int cells = fine.transfer.cells, corners = fine.transfer.corners, nodes = coarse.rows;
   const Buffer<unsigned char> bits = corner_bits(fine);
-  Buffer<int> vertices; // of the columns
   Buffer<int> too_long(1);
   // leaves around each leaf
   for_each_marked(exec_, cells, around,
@@ -186,37 +183,40 @@ Failure::Kind GalerkinSetup<T>::pattern_on_host(Level<T> &fine, const Buffer<int
                           fine.product.pairs.data(), fine.product.wide.pair.data(), bits.data(), pair_leaf.data(),
                           coupled.data()});
   // columns
-  fine.product.wide.column = make<unsigned short>((size_t)pairs * corners);
+  fine.product.wide.column = make_unset<unsigned short>((size_t)pairs * corners);
   for_each_marked(exec_, cells, range,
                   ColumnsAround{fine.product.pairs.data(), pair_leaf.data(), fine.transfer.vertex.data(),
                                 coupled.data(), corners, fine.product.columns.data(), fine.product.wide.column.data(),
                                 too_long.data()});
   const int columns = scan(exec_, cells, fine.product.columns);
-  fine.product.parts        = (size_t)columns;
-  vertices          = make<int>((size_t)columns);
-  fine.product.wide.slot    = make<unsigned short>((size_t)columns * corners);
-  const MarkEntries mark{fine.product.pairs.data(),
+  fine.product.parts = (size_t)columns;
+  Buffer<unsigned char> entry_rows = make<unsigned char>((size_t)columns);
+  Buffer<int>           vertices = make<int>((size_t)columns);
+  const MarkEntries     mark{fine.product.pairs.data(),
                          pair_leaf.data(),
                          fine.product.columns.data(),
                          fine.transfer.vertex.data(),
                          coupled.data(),
                          fine.product.wide.column.data(),
                          corners,
-                         fine.product.wide.slot.data(),
+                         entry_rows.data(),
                          vertices.data()};
 #pragma omp parallel for schedule(static) num_threads(exec_.threads) if (exec_.threads > 1)
   for (int l = 0; l < cells; ++l) mark(l);
   coupled = Buffer<Mask>();
   // rows
+  Buffer<unsigned short> &slot = fine.product.wide.slot;
+  slot = make_unset<unsigned short>((size_t)columns * corners);
+  std::fill(slot.data(), slot.data() + slot.size(), none);
   incidences(fine, nodes);
   for_each(exec_, nodes,
-           BoundRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(),
-                    fine.product.wide.slot.data(), corners, count.data()});
+           BoundRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), corners,
+                    count.data()});
   const int   bound = scan(exec_, nodes, count);
-  Buffer<int> rows = make<int>((size_t)bound);
+  Buffer<int> rows = make_unset<int>((size_t)bound);
   for_each_marked(exec_, nodes, range,
                   FillRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(),
-                          vertices.data(), fine.product.wide.slot.data(), corners, count.data(), rows.data(),
+                          vertices.data(), entry_rows.data(), slot.data(), corners, count.data(), rows.data(),
                           coarse.i.data(), too_long.data()});
   coarse.j = make<int>((size_t)scan(exec_, nodes, coarse.i));
   for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});

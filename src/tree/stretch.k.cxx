@@ -103,7 +103,7 @@ struct FindScalarMoments {
 template <class T> void Hierarchy<T>::stretch_frame(const Rows &rows, const Buffer<double> &x)
 {
   const RowReader reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
-  Moments sum, mine = scalars(exec_, rows, params_.bs)
+  Moments sum, mine = params_.bs == 1 && !rows.oi
                         ? join_each<Moments>(exec_, rows.n, FindScalarMoments{reader, x.data(), params_.dim})
                         : join_each<Moments>(exec_, rows.n, FindMoments{reader, x.data(), params_.dim});
   MPI_Allreduce(&mine, &sum, sizeof(Moments) / sizeof(double), MPI_DOUBLE, MPI_SUM, comm_);

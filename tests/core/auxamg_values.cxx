@@ -314,6 +314,34 @@ TEST(AuxAMG, LongQuadrilateralsStretch)
   EXPECT_LT(h.scale(1), 1. / 16); // 1 / 32, but for the sides
 }
 
+// Points that crowd around a few: between these cells are there for the balance, and trees hardly get smaller from one to the next.
+TEST(AuxAMG, SlowGridsAreLeftOut)
+{
+  const int                              n = 6000, spots = 12;
+  std::mt19937                           random(5);
+  std::uniform_real_distribution<double> unit(0, 1);
+  std::vector<double>                    center, x, a;
+  std::vector<int>                       i{0}, j;
+  for (int k = 0; k < 2 * spots; ++k) center.push_back(unit(random));
+  for (int p = 0; p < n; ++p) {
+    const double angle = 6.2831853 * unit(random), r = 0.7 * std::pow(1e-3, unit(random));
+    const double at[2] = {center[(size_t)(2 * (p % spots))] + r * std::cos(angle), center[(size_t)(2 * (p % spots)) + 1] + r * std::sin(angle)};
+    for (double c : at) x.push_back(std::min(std::max(c, 0.), 1.));
+    for (int q : {p - 1, p, p + 1})
+      if (q >= 0 && q < n) j.push_back(q), a.push_back(q == p ? 2.1 : -1);
+    i.push_back((int)j.size());
+  }
+  const Buffer<Index>  pi = put_indices(i), pj = put_indices(j);
+  const Buffer<double> values = put(a);
+  Hierarchy<double>    h(exec(), MPI_COMM_SELF, Params());
+  ASSERT_EQ(h.setup(rows_of(pi, pj, values), x.data(), {}, {}, false).kind, Failure::none);
+  ASSERT_GT(h.last(), 1);
+  for (int l = 1; l <= h.last(); ++l) {
+    const double nodes = h.level(l).nodes;
+    EXPECT_FALSE(3 * h.level(l).grid.hanging > nodes && nodes > 0.5 * h.level(l - 1).nodes) << l << ": " << nodes;
+  }
+}
+
 // Nodes whose rows have nothing but the diagonal: the couplings of others with them may come and go with new values.
 TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
 {
