@@ -25,8 +25,8 @@ template <class T> static size_t max_values(const std::vector<Level<T>> &levels)
   return largest;
 }
 
-// Of the smoother. Where no off-diagonal entry of A is positive D^-1 A has no eigenvalue above 2, and degree 2 is enough.
-// Tetrahedra of a mesh that follows no grid have obtuse angles.
+// Of the smoother. Where no off-diagonal entry of A is positive, D^-1 A has no eigenvalue above 2, and degree 2 is
+// enough. Tetrahedra of a mesh that follows no grid have obtuse angles.
 template <class T> int NumericSetup<T>::degree() const
 {
   constexpr double of_m_matrices = 1.1 * 2; // estimates are raised by a tenth
