@@ -190,6 +190,12 @@ int main(int argc, char **argv)
       suffix: amli_scalar
       args: -mesh comb -n 90 -pc_auxamg_backend host
 
+  test: # the first tree has too many leaves; no M-matrix, so degree 3; two coarse grids, so no AMLI-cycle
+    suffix: spots
+    nsize: {{1 2 3 4}}
+    args: -mesh spots -n 20 -shuffle {{0 1}} -ksp_view
+    filter: grep -E "iterations,|degree|mesh: |grid [0-9]|exactly" | sed -e "s|, largest eigenvalue.*||"
+
   # cell Peclet numbers 0.1 and 1 on the mesh, then 5
   testset:
     nsize: {{1 2 3 4}}

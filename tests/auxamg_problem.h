@@ -17,10 +17,11 @@ typedef enum {
   MESH_LAYER,  /* a rectangle of aspect 1e4 of isotropic triangles */
   MESH_WALL,   /* rings about a circle, whose triangles are 1:100 there and 1:1 far from it */
   MESH_FLAT,   /* the square, one of twenty nodes moved nearly onto an edge of its triangles, which become flat */
-  MESH_COMB    /* the square with slits of width zero, every six triangles one, from the top nearly to the bottom, where
+  MESH_COMB,   /* the square with slits of width zero, every six triangles one, from the top nearly to the bottom, where
                   alone there are Dirichlet values: nodes on both sides of a slit lie in the same places */
+  MESH_SPOTS   /* the cube, its nodes gathered about eight points: sizes fall with the cube of the distance from them */
 } MeshType;
-static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "wall", "flat", "comb", "MeshType", "MESH_", NULL};
+static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "wall", "flat", "comb", "spots", "MeshType", "MESH_", NULL};
 
 typedef struct {
   PetscInt   dim, n, elements;
@@ -88,6 +89,17 @@ static inline void AddRings(Mesh *m, PetscInt first, PetscInt rings, PetscInt fi
     n_before = n;
     at += n;
   }
+}
+
+/* A point of the unit cube towards the middle of the eighth that it is in. */
+static inline void Gather(PetscReal x[3])
+{
+  PetscReal middle[3], far = 0;
+  for (PetscInt q = 0; q < 3; ++q) {
+    middle[q] = x[q] < 0.5 ? 0.25 : 0.75;
+    far       = PetscMax(far, 4 * PetscAbsReal(x[q] - middle[q]));
+  }
+  for (PetscInt q = 0; q < 3; ++q) x[q] = middle[q] + far * far * far * (x[q] - middle[q]);
 }
 
 static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
@@ -180,6 +192,7 @@ static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
           const PetscBool inner = i && j && k && i < n && j < n && k < n ? PETSC_TRUE : PETSC_FALSE;
           const PetscInt  c[3]  = {i, j, k};
           for (PetscInt q = 0; q < 3; ++q) m->x[3 * p + q] = ((PetscReal)c[q] + (inner ? 0.15 * Random(p, q + 1) : 0)) / (PetscReal)n;
+          if (type == MESH_SPOTS) Gather(m->x + 3 * p);
           m->border[p] = inner ? PETSC_FALSE : PETSC_TRUE;
           if (i == n || j == n || k == n) continue;
           for (PetscInt t = 0; t < 6; ++t) AddElement(m, p, p + step[path[t][0]], p + step[path[t][0]] + step[path[t][1]], p + 1 + s + s * s);

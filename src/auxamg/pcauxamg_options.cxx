@@ -26,7 +26,7 @@ static const Option rows[] = {
                                "PC auxamg: steps of the K-cycle (-pc_auxamg_cycle_inner) must be 1 to 10, it is %s"),
   Option::Enum<&O::smoother>("-pc_auxamg_smoother", "PCAuxAMGSetSmoother", "Smoother", PCAuxAMGSmoothers),
   Option::Int<&O::degree>("-pc_auxamg_smoother_degree", "PCAuxAMGSetSmootherDegree",
-                          "Degree of the smoother (0 for 2, or 3 with several unknowns per node, or 1 of Gauss-Seidel)",
+                          "Degree of the smoother (0 for 2 or more, as the problem needs it, or 1 of Gauss-Seidel)",
                           0, 100,
                           "PC auxamg: the degree of the smoother (-pc_auxamg_smoother_degree) must be 0 (automatic) to "
                           "100, it is %s"),

@@ -105,6 +105,7 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   if (o.degree || sweeps) p.degree = o.degree ? (int)PetscMin(o.degree, 100) : 1;
   p.difficult_degree = o.degree ? p.degree : 3;
   p.jump_degree      = o.degree ? 0 : 4;
+  p.rough_degree     = o.degree || sweeps || dim < 3 || a->bs > 1 ? 0 : 3;
   p.filter          = p.aggregation ? Filter::off : (Filter)o.filter; // the same order
   p.cycle           = o.cycle == PC_AUXAMG_CYCLE_V                  ? Cycle::v
                     : o.cycle == PC_AUXAMG_CYCLE_W                  ? Cycle::w

@@ -106,8 +106,9 @@ template <class T> Failure Hierarchy<T>::choose_cycle()
   if (total(failure.kind)) return failure;
   for (Level<T> &l : levels_) l.amli_weight = 0;
   if (params_.cycle == Cycle::automatic) {
-    const int l = std::min(2, last() - 1);
-    if (numeric_.difficult() || sweeps() || l < 1 || levels_[0].by_nodes()) return {};
+    // with one unknown a node in space and a single grid to visit twice it is lost between the mesh and that grid
+    const int l = std::min(2, last() - 1), least = params_.dim == 3 && params_.bs == 1 ? 2 : 1;
+    if (numeric_.difficult() || sweeps() || l < least || levels_[0].by_nodes()) return {};
     if (spectrum(l, steps_of_trial)[0] >= slow) return {};
   } else if (params_.cycle != Cycle::amli) return {};
   amli_ = true;

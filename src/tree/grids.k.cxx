@@ -79,17 +79,23 @@ template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector
   return cells;
 }
 
+// Leaves in space, of the nodes: the balance makes so many where nodes gather about points. Other meshes that were
+// measured have at most a fifth.
+constexpr double many_leaves = 0.3;
+
 // One grid after the other, until what is left can be solved exactly.
 template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
 {
   Buffer<Key>       &keys = points_.key;
   Buffer<double>    &sorted = points_.y;
+  const bool         balanced = params_.dim == 3 && !params_.aggregation;
   std::vector<Cells> taken;
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     const double nodes = levels_.back().nodes;
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
+    if (balanced && leaves > many_leaves * nodes) continue; // the next is smaller
     Sizes        sizes{few_vertices(), 0.8 * nodes};
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
     if (sizes.found < sizes.least) { // too far from the mesh: there is one between

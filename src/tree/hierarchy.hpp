@@ -302,11 +302,7 @@ public:
   bool     smoothed() const { return smoothed_; }
   bool     convective() const { return convective_; }
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
-  int      degree() const
-  {
-    if (convective_ && !filtered_ && params_.dim == 2) return params_.degree; // eigenvalues are complex
-    return difficult() ? params_.difficult_degree : jumps_in_space_ ? params_.jump_degree : params_.degree;
-  }
+  int      degree() const;
   uint64_t setups() const { return setups_; }
   size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes(); }
   T       *row_sums(size_t unknowns); // where run() expects them before rounding; nullptr: it needs none

@@ -25,6 +25,17 @@ template <class T> static size_t max_values(const std::vector<Level<T>> &levels)
   return largest;
 }
 
+// Of the smoother. Where no off-diagonal entry of A is positive, D^-1 A has no eigenvalue above 2, and degree 2 is
+// enough. Tetrahedra of a mesh that follows no grid have obtuse angles.
+template <class T> int NumericSetup<T>::degree() const
+{
+  constexpr double of_m_matrices = 1.1 * 2; // estimates are raised by a tenth
+  if (convective_ && !filtered_ && params_.dim == 2) return params_.degree; // eigenvalues are complex
+  if (difficult()) return params_.difficult_degree;
+  if (jumps_in_space_) return params_.jump_degree;
+  return params_.rough_degree && levels_[0].lambda > of_m_matrices ? params_.rough_degree : params_.degree;
+}
+
 template <class T>
 Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular)
 {
@@ -159,6 +170,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
 }
 
 #define INSTANTIATE(T) \
+  template int     NumericSetup<T>::degree() const; \
   template Failure NumericSetup<T>::run(const Buffer<int> &, const Buffer<Diagonal> &, double, bool); \
   template Failure NumericSetup<T>::find_coarse_parts(double); \
   template Failure NumericSetup<T>::run_truncated(int, const Buffer<int> &, const Buffer<Diagonal> &, double, bool);

@@ -39,6 +39,7 @@ struct Params {
   bool   part_functions = false; // of parts of the mesh, in the smoother of one unknown a node; all unknowns take part
   int    difficult_degree = 2; // of the smoother where difficult(): coefficients jump, or convection prevails
   int    jump_degree = 0; // of the smoother where coefficients jump in space; 0: as elsewhere
+  int    rough_degree = 0; // of the smoother where eigenvalues on the mesh are above those of M-matrices; 0: the same
   // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
   // refused: Failure::rounded
   bool   falls_back = false;
