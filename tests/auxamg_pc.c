@@ -267,13 +267,13 @@ int main(int argc, char **argv)
   testset:
     nsize: {{1 3}}
     args: -ksp_view -jump 1e4
-    filter: grep -E "iterations,|nodes in a cell|functions of each"
+    filter: grep -E "iterations,|nodes in a cell|functions of each|symmetric yes|reproducible"
     test:
       suffix: visits
       args: -n 100
     test:
       suffix: visits_comb
-      args: -mesh comb -n 60 -pc_auxamg_precision double
+      args: -mesh comb -n 60 -pc_auxamg_precision double -symmetric -again
 
   # 0.4 % of the nodes have neighbors in no leaf of theirs: no vertex has several functions
   test:

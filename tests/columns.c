@@ -285,6 +285,9 @@ int main(int argc, char **argv)
     test:
       suffix: parts_single
       args: -n 40 -cells 3 -jump 1e-4 -leak 0.02 -parts 7 -pc_auxamg_precision single -limit 1e-4
+    test: # on coarse grids, too
+      suffix: parts_coarse
+      args: -mesh comb -n 60 -jump 1e4 -parts 34 -limit 1e-9
     test:
       suffix: parts_cube
       args: -mesh cube -n 12 -cells 2 -jump 1e-4 -leak 0.02 -parts 8

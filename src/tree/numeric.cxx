@@ -136,7 +136,6 @@ template <class T> Failure NumericSetup<T>::find_coarse_parts(double scale)
     take_eigenvalue(l, statistics.data(), scale, failure);
     levels_[(size_t)l].chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), levels_[(size_t)l].lambda);
   }
-  if (total(failure.kind) && !failure.kind) failure.kind = Failure::not_finite;
   return failure;
 }
 
