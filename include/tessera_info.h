@@ -95,7 +95,7 @@ S*/
 typedef struct {
   PCAuxAMGVariant       variant;
   PCAuxAMGInterpolation interpolation; /* in use: linear or kuhn; auto: the constants of aggregation */
-  PCAuxAMGCycle         cycle;         /* in use: v, w or k */
+  PCAuxAMGCycle         cycle;         /* in use: v, w, k or amli */
   PCAuxAMGSmoother      smoother;      /* in use */
   PetscInt              degree;        /* of the smoother */
   PetscInt              dimension;     /* of the coordinates */

@@ -33,7 +33,7 @@ static const Option rows[] = {
   Option::Int<&O::inner>("-pc_rrb_cycle_inner", "PCRRBSetCycleInner", "Steps of the acceleration", 1, 100,
                          "PC rrb: the cycle (-pc_rrb_cycle_inner) takes 1 step or more on a grid (to 100), it is %s"),
   Option::Int<&O::redundant>("-pc_rrb_redundant", "PCRRBSetRedundant",
-                             "Every process keeps grids of at most so many nodes (0 for automatic)", 0, 999999999,
+                             "Every process keeps grids of at most so many nodes (0 for automatic)", 0, 1000000000,
                              "PC rrb: every process keeps grids of 0 (automatic) to 1e9 nodes (-pc_rrb_redundant), it "
                              "is %s"),
   Option::Bool<&O::peers>("-pc_rrb_peers", "PCRRBSetPeers",

@@ -82,6 +82,7 @@ template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector
 // Leaves in space, of the nodes: the balance makes so many where nodes gather about points. Other meshes that were
 // measured have at most a fifth.
 constexpr double many_leaves = 0.3;
+constexpr int    most_trees  = 40; // that are looked at
 
 // One grid after the other, until what is left can be solved exactly.
 template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
@@ -95,7 +96,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
     const double nodes = levels_.back().nodes;
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
-    if (balanced && leaves > many_leaves * nodes) continue; // the next is smaller
+    if (balanced && leaves > many_leaves * nodes && k < most_trees) continue; // the next is smaller
     Sizes        sizes{few_vertices(), 0.8 * nodes};
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
     if (sizes.found < sizes.least) { // too far from the mesh: there is one between
@@ -109,7 +110,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
     // the balance holds it up
     const bool held_up =
       sizes.found >= sizes.limit && nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact);
-    if (levels_.size() == before && (held_up || k > 40)) break;
+    if (levels_.size() == before && (held_up || k > most_trees)) break;
   }
   colouring_.everyone() = {};
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;

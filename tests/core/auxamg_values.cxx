@@ -342,6 +342,19 @@ TEST(AuxAMG, SlowGridsAreLeftOut)
   }
 }
 
+// No tree has less leaves than 0.3 of three nodes.
+TEST(AuxAMG, ThreeNodesInSpace)
+{
+  const std::vector<double> x = {0, 0, 0, 1, 0.5, 0, 0.2, 1, 0.7}, a = {3, -1, -1, -1, 3, -1, -1, -1, 3};
+  const Buffer<Index>       i = put_indices({0, 3, 6, 9}), j = put_indices({0, 1, 2, 0, 1, 2, 0, 1, 2});
+  const Buffer<double>      values = put(a);
+  Params                    params = params_for(3, 1);
+  params.coarse = 1;
+  Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
+  ASSERT_EQ(h.setup(rows_of(i, j, values), x.data(), {}, {}, false).kind, Failure::none);
+  EXPECT_EQ(h.last(), 0);
+}
+
 // Nodes whose rows have nothing but the diagonal: the couplings of others with them may come and go with new values.
 TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
 {
