@@ -30,7 +30,7 @@ template <class T> static size_t max_values(const std::vector<Level<T>> &levels)
 template <class T> int NumericSetup<T>::degree() const
 {
   constexpr double of_m_matrices = 1.1 * 2; // estimates are raised by a tenth
-  if (convective_ && !filtered_ && params_.dim == 2) return params_.degree; // eigenvalues are complex
+  if (convective_ && !filtered_ && params_.dim == 2 && !sweeps()) return params_.degree; // eigenvalues are complex
   if (difficult()) return params_.difficult_degree;
   if (jumps_in_space_) return params_.jump_degree;
   return params_.rough_degree && levels_[0].lambda > of_m_matrices ? params_.rough_degree : params_.degree;

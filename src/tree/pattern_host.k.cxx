@@ -104,6 +104,7 @@ struct MarkEntries {
   int                  *vertices;
   void                  operator()(int l) const
   {
+    if (columns[l] == columns[l + 1]) return; // what follows are those of the next leaf
     for (int p = pairs[l]; p < pairs[l + 1]; ++p)
       for (int c = 0; c < corners; ++c) {
         const unsigned at = rows_at(coupled[p], c);
