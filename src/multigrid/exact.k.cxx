@@ -236,7 +236,7 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   }
   for (size_t p = 0; p < order; ++p)
     for (size_t q = 0; q <= p; ++q) a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]);
-  // mostly no eigenvalue is small, and Cholesky's factors cost a tenth of the eigenvectors; none is larger than n
+  // mostly no eigenvalue is small beside n, which none exceeds, and Cholesky's factors cost a tenth of the eigenvectors
   std::vector<double> regular = a;
   bool                known   = order && symmetric_inverse(n, regular.data(), negligible() * (double)n);
   if (order && !known) {

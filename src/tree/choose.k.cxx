@@ -97,20 +97,19 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps
 // away: the least eigenvalue from the second coarse grid down is below 0.3 there, and above in most other problems. An
 // AMLI-cycle takes two cycles on each coarse grid whose least eigenvalue is low. On the host that is little more
 // work; on a device it is many more launches of kernels on small grids, so there it must be asked for.
-template <class T> Failure Hierarchy<T>::choose_cycle()
+template <class T> void Hierarchy<T>::choose_cycle()
 {
   constexpr double slow = 0.3, twice = 0.4, twice_on_first = 0.5, largest_weight = 1.7;
   constexpr int    steps_of_trial = 8, steps = 5; // a weight needs fewer
-  amli_                 = false;
-  const Failure failure = choose_visits();
-  if (total(failure.kind)) return failure;
+  amli_ = false;
+  choose_visits();
   for (Level<T> &l : levels_) l.amli_weight = 0;
   if (params_.cycle == Cycle::automatic) {
-    // with one unknown a node in space and a single grid to visit twice it is lost between the mesh and that grid
+    // in space, with one unknown a node and two coarse grids, what V-cycles lose is lost between the mesh and the first
     const int l = std::min(2, last() - 1), least = params_.dim == 3 && params_.bs == 1 ? 2 : 1;
-    if (numeric_.difficult() || sweeps() || l < least || levels_[0].by_nodes()) return {};
-    if (spectrum(l, steps_of_trial)[0] >= slow) return {};
-  } else if (params_.cycle != Cycle::amli) return {};
+    if (numeric_.difficult() || sweeps() || l < least || levels_[0].by_nodes()) return;
+    if (spectrum(l, steps_of_trial)[0] >= slow) return;
+  } else if (params_.cycle != Cycle::amli) return;
   amli_ = true;
   std::array<double, 2> bounds = {1, 1};
   for (int l = last() - 1; l > 0; --l) { // with cycles that are chosen already
@@ -121,33 +120,34 @@ template <class T> Failure Hierarchy<T>::choose_cycle()
     level.amli_weight = std::min(2 / (bounds[0] + std::max(bounds[1], 1.)), largest_weight);
     if (level.work.first.size() < level.work.b.size()) level.work.first = make<T>(level.work.b.size());
   }
-  return {};
 }
 
-// Where coefficients jump and nodes have one unknown the mesh visits the first coarse grid twice, other grids the next
-// one once: a W-cycle gains all it can there. With several unknowns a node iterations would rise by a quarter; on a
-// device, where small grids cost launches, the first coarse grid visits the next one twice, too.
+// Where coefficients jump and nodes have one unknown, only the mesh visits its coarse grid twice, other grids the next
+// one once: a W-cycle gains all it can there. With several unknowns a node that would cost a quarter more iterations,
+// so all grids visit the next one twice, on a device, where small grids cost launches, the mesh and the first coarse
+// grid.
 //
-// Where the mesh has parts that hardly anything ties to each other, coarse grids on which these have become small lose
-// them: the least eigenvalue of the cycle on the second coarse grid is 0.005 to 0.3 then, else above 0.35.
-template <class T> Failure Hierarchy<T>::choose_visits()
+// Coarse grids in the plane whose cells are as large as parts that hardly anything ties to each other lose these: the
+// least eigenvalue of the cycle from the second coarse grid down is 0.005 to 0.3 then. Of other problems few are below
+// 0.35, which functions of parts do not harm.
+template <class T> void Hierarchy<T>::choose_visits()
 {
   constexpr double lost  = 0.35;
   constexpr int    steps = 16, second = 2;
   twice_ = INT_MAX;
-  if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return {};
+  if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return;
   twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
   // beside a null space rounding to single precision would make the cycle indefinite
-  if (sizeof(T) < sizeof(double) && total(constants_ || coarsest_.dropped > 0) > 0) return {};
-  if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps)[0] >= lost) return {};
-  return numeric_.find_coarse_parts(scale_);
+  if (sizeof(T) < sizeof(double) && total(constants_ || coarsest_.dropped > 0) > 0) return;
+  if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps)[0] >= lost) return;
+  numeric_.find_coarse_parts();
 }
 
 template std::array<double, 2> Hierarchy<double>::spectrum(int, int);
 template std::array<double, 2> Hierarchy<float>::spectrum(int, int);
-template Failure Hierarchy<double>::choose_cycle();
-template Failure Hierarchy<float>::choose_cycle();
-template Failure Hierarchy<double>::choose_visits();
-template Failure Hierarchy<float>::choose_visits();
+template void Hierarchy<double>::choose_cycle();
+template void Hierarchy<float>::choose_cycle();
+template void Hierarchy<double>::choose_visits();
+template void Hierarchy<float>::choose_visits();
 
 } // namespace tessera::tree

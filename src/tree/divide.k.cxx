@@ -295,7 +295,7 @@ template <class T> Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &c
 {
   const int  corners = fine.transfer.corners, n = cells.vertices, own = fine.transfer.cells;
   const int *begin = fine.transfer.begin.data(), *const vertex = fine.transfer.vertex.data();
-  const Buffer<unsigned char> bits = corner_bits(fine);
+  const Buffer<unsigned char> bits = fine.corner_bits();
   int                         rank;
   MPI_Comm_rank(comm_, &rank);
   Buffer<int> bid = make<int>((size_t)n), state = make<int>((size_t)n);

@@ -252,7 +252,8 @@ template <class T> double NumericSetup<T>::change_of(int number, const double *f
   return found[(number + 1) * statistics - 1];
 }
 
-// Of those that the processes divide together, as a step of all takes one message for a sum.
+// The largest eigenvalues of some grids; those that processes divide together, as a step of all takes one message for a
+// sum.
 template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
 {
   const auto place = [](int number) { return (size_t)number * (size_t)statistics + 2; };
@@ -290,11 +291,16 @@ void NumericSetup<T>::take_eigenvalue(int number, const double *found, double sc
     failure.kind  = kind_of(Failure::indefinite, params_);
     failure.value = -ends[1] / scale;
   }
-  double &lambda = levels_[(size_t)number].lambda;
+  const Level<T> &level = levels_[(size_t)number];
   // the last; not estimated: it stays
-  if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && lambda > 0)) return;
+  if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && level.lambda > 0)) return;
+  bound_eigenvalue(number, found);
+}
+
+template <class T> void NumericSetup<T>::bound_eigenvalue(int number, const double *found)
+{
   levels_[(size_t)number].change = 0;
-  lambda = multigrid::eigenvalue_bound(s);
+  levels_[(size_t)number].lambda = multigrid::eigenvalue_bound(found + (ptrdiff_t)number * statistics + 2);
 }
 
 // A device inverts the last operator while the host has other things to do. False: it does not.
@@ -354,6 +360,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    NumericSetup<T>::judge_rounding(const Buffer<double> &); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
+  template void    NumericSetup<T>::bound_eigenvalue(int, const double *); \
   template void    NumericSetup<T>::estimate(const std::vector<int> &); \
   template void    NumericSetup<T>::join_changes(Buffer<double> &) const; \
   template bool    NumericSetup<T>::sweep_last(); \

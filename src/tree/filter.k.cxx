@@ -2,7 +2,6 @@
 // the smoother does not reduce follows the coefficients, linear functions do not.
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
-#include "tree/pattern_kernels.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/eights.hpp"
@@ -217,9 +216,8 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
   Transfer<T>          &t = level.transfer;
   Buffer<T>             next = make<T>((size_t)n);
   Buffer<unsigned char> corner = make<unsigned char>((size_t)t.corners * (size_t)fetch(level.product.pairs, t.cells));
-  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(n / t.corners));
+  const Buffer<unsigned char> bits = level.corner_bits();
   for_each(exec_, n, CopyValues<T>{t.weight.data(), next.data()});
-  for_each(exec_, n / t.corners, CornerBits<T>{t.weight.data(), t.corners, bits.data()});
   const auto smooth = [&](const auto &lists, auto corners) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const int *const i = level.i.data(), *const j = level.j.data(), *const pairs = level.product.pairs.data();

@@ -175,7 +175,8 @@ template <class T> struct Level : Operator<T> {
   using Operator<T>::i;
   using Operator<T>::j;
   using Operator<T>::a;
-  Buffer<Key> start, place; // of nodes: what eigenvalue estimates start with, or their numbers; Morton keys, or start
+  Buffer<Key> start; // of nodes: what eigenvalue estimates start with, Morton keys of the mesh's; empty: their numbers
+  Buffer<Key> place; // Morton keys of nodes of coarse grids in the plane, for functions of parts
   double      nodes = 0, nonzeros = 0; // of all processes
   Grid        grid;
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
@@ -194,6 +195,7 @@ template <class T> struct Level : Operator<T> {
   Transpose<T>                 transpose;
   void                         turn(); // the operator and its transpose change places
   size_t                 bytes() const;
+  Buffer<unsigned char>        corner_bits() const; // of each node, ghosts included: at which it has a weight
   // begun: x counts as zero, and z has chebyshev.first() D^-1 b. Smoothing: cycle.k.cxx; the others: transfer.k.cxx
   template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
   template <class V> void       restrict_to(const Level &next);
@@ -291,7 +293,7 @@ public:
   // perm, place: the node of each row of the first level, and where its diagonal stands in the matrix. scale: the
   // operators are those of the matrix times this. singular: constants are in its null space.
   Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
-  Failure  find_coarse_parts(double scale); // after run(): functions of parts in the smoothers of coarse grids
+  void     find_coarse_parts(); // after run(): functions of parts in the smoothers of coarse grids
   // The same from a level on whose values are those of some of its unknowns, or turned: of directions of nodes' own.
   Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool turned);
   void     product(Level<T> &fine, Level<T> &coarse);
@@ -333,13 +335,15 @@ private:
   double  change_of(int number, const double *found) const;
   void    bound_change(Level<T> &level, int number);
   void    take_eigenvalue(int number, const double *found, double scale, Failure &failure);
+  void    bound_eigenvalue(int number, const double *found);
+  void    set_polynomial(Level<T> &level) const;
   bool    sweep_last();
   Failure invert(double swept);
   std::vector<Level<T>>     &levels_;
   multigrid::ExactSolver<T> &coarsest_;
   Buffer<T>                  parts_, sums_;     // on the device: of all leaves' products; of a grid's rows
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
-  uint64_t                   setups_   = 0;     // how often run() has run
+  uint64_t                   setups_   = 0;     // counts changes of what recorded cycles hold
   bool                       filtered_ = false; // the interpolation is smoothed
   bool                       smoothed_ = false; // by the last run()
   bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
@@ -384,8 +388,7 @@ public:
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      constrained() const { return constrained_.total; }
   double                      parts() const { return levels_[0].blocks.part_functions.count(); }
-  // nodes in cells that have too many and cannot be split
-  double                      crowded() const { return crowded_; }
+  double                      crowded() const { return crowded_; } // nodes in cells of too many that cannot be split
   bool                        filtered() const { return numeric_.filtered(); }
   bool                        convective() const { return numeric_.convective(); }
   Cycle cycle_kind() const
@@ -457,8 +460,8 @@ private:
   template <class V> struct  Grids;
   struct CycleSpace;
   std::array<double, 2>      spectrum(int l, int steps);
-  Failure                    choose_cycle();
-  Failure                    choose_visits();
+  void                       choose_cycle();
+  void                       choose_visits();
   template <class V> void    cycle(bool begun, int top = 0, bool recorded = true);
   Frame                 frame_;
   std::vector<Level<T>> levels_;

@@ -36,6 +36,11 @@ template <class T> int NumericSetup<T>::degree() const
   return params_.rough_degree && levels_[0].lambda > of_m_matrices ? params_.rough_degree : params_.degree;
 }
 
+template <class T> void NumericSetup<T>::set_polynomial(Level<T> &level) const
+{
+  level.chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), level.lambda);
+}
+
 template <class T>
 Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular)
 {
@@ -106,7 +111,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   for (Level<T> &l : levels_) {
     // the polynomials of lower degree end before they need it
     if (degree() > 2 && l.transfer.corners && l.work.w.empty() && !sweeps()) l.work.w = make<T>(l.work.z.size());
-    l.chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), l.lambda);
+    set_polynomial(l);
     l.sweep.steps = degree();
   }
   return failure;
@@ -115,9 +120,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
 // Where the mesh has parts that hardly anything ties to each other, and they have become so small on some coarse grid
 // that the next one has no function for what is constant in them: the smoothers of coarse grids get functions of parts,
 // too, until the shape of the matrix changes. Collective.
-template <class T> Failure NumericSetup<T>::find_coarse_parts(double scale)
+template <class T> void NumericSetup<T>::find_coarse_parts()
 {
-  Failure          failure;
   std::vector<int> found;
   for (int l = 1; l + 1 < (int)levels_.size(); ++l) {
     StrongBlocks<T> &b = levels_[(size_t)l].blocks;
@@ -127,16 +131,15 @@ template <class T> Failure NumericSetup<T>::find_coarse_parts(double scale)
     b.part_functions.take_values(levels_[(size_t)l]);
     found.push_back(l);
   }
-  if (found.empty()) return failure;
+  if (found.empty()) return;
   ++setups_;
   prepare_statistics();
   estimate(found);
   const Buffer<double> statistics = on_host(statistics_);
   for (int l : found) {
-    take_eigenvalue(l, statistics.data(), scale, failure);
-    levels_[(size_t)l].chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), levels_[(size_t)l].lambda);
+    bound_eigenvalue(l, statistics.data());
+    set_polynomial(levels_[(size_t)l]);
   }
-  return failure;
 }
 
 // The operator of some unknowns has no larger eigenvalue than the whole one, so that of level `top` stays; those of
@@ -164,14 +167,14 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
   for (int l = top; l < last; ++l)
-    levels_[(size_t)l].chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), levels_[(size_t)l].lambda);
+    set_polynomial(levels_[(size_t)l]);
   return failure;
 }
 
 #define INSTANTIATE(T) \
   template int     NumericSetup<T>::degree() const; \
   template Failure NumericSetup<T>::run(const Buffer<int> &, const Buffer<Diagonal> &, double, bool); \
-  template Failure NumericSetup<T>::find_coarse_parts(double); \
+  template void    NumericSetup<T>::find_coarse_parts(); \
   template Failure NumericSetup<T>::run_truncated(int, const Buffer<int> &, const Buffer<Diagonal> &, double, bool);
 INSTANTIATE(double)
 INSTANTIATE(float)

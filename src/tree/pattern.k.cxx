@@ -15,6 +15,18 @@ namespace tessera::tree {
 
 namespace {
 
+template <class T> struct CornerBits {
+  const T       *weight;
+  int            corners;
+  unsigned char *bits;
+  HD void        operator()(int p) const
+  {
+    int b = 0;
+    for (int c = 0; c < corners; ++c) b |= weight[(ptrdiff_t)corners * p + c] > 0 ? 1 << c : 0;
+    bits[p] = (unsigned char)b;
+  }
+};
+
 struct Longest {
   int     columns = 0, pairs = 0, row = 0, nodes = 0;
   HD void join(const Longest &o)
@@ -141,10 +153,11 @@ struct Remap {
 
 } // namespace
 
-template <class T> Buffer<unsigned char> GalerkinSetup<T>::corner_bits(const Level<T> &fine) const
+template <class T> Buffer<unsigned char> Level<T>::corner_bits() const
 {
-  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
-  for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.transfer.weight.data(), fine.transfer.corners, bits.data()});
+  Buffer<unsigned char> bits;
+  bits.resize_unset(Extent{(size_t)(n + ghosts), exec.space});
+  for_each(exec, n + ghosts, CornerBits<T>{transfer.weight.data(), transfer.corners, bits.data()});
   return bits;
 }
 
@@ -256,7 +269,7 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
 
 #define INSTANTIATE(T) \
   template void                  GalerkinSetup<T>::incidences(Level<T> &, int); \
-  template Buffer<unsigned char> GalerkinSetup<T>::corner_bits(const Level<T> &) const; \
+  template Buffer<unsigned char> Level<T>::corner_bits() const; \
   template void GalerkinSetup<T>::remap(Level<T> &, const int *, int, const int *, const Buffer<int> &); \
   template Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &, const Buffer<int> &, int, Level<T> &, \
                                                            Division *);

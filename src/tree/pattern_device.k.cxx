@@ -127,7 +127,7 @@ Failure::Kind GalerkinSetup<T>::pattern_on_device(Level<T> &fine, const Buffer<i
 {
   const int  blocks = blocks_of(std::max(fine.transfer.cells, coarse.rows), group_of(fine.transfer.corners));
   ListMemory memory;
-  memory.bits = corner_bits(fine);
+  memory.bits = fine.corner_bits();
   // on all processes alike
   if (total(std::max(around, range) > 1 << Table::bits))
     throw std::length_error("PC auxamg: more than 2^29 cells or vertices of a grid on a device. Use larger cells "

@@ -168,7 +168,7 @@ Failure::Kind GalerkinSetup<T>::pattern_on_host(Level<T> &fine, const Buffer<int
                                             int range, bool &long_rows)
 {
   const int cells = fine.transfer.cells, corners = fine.transfer.corners, nodes = coarse.rows;
-  const Buffer<unsigned char> bits = corner_bits(fine);
+  const Buffer<unsigned char> bits = fine.corner_bits();
   Buffer<int> too_long(1);
   // leaves around each leaf
   for_each_marked(exec_, cells, around,

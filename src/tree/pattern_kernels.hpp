@@ -10,19 +10,6 @@ namespace tessera::tree {
 constexpr unsigned short none = no_slot<unsigned short>, wanted_slot = none - 1; // more do not count
 using Mask = unsigned long long;
 
-// The corners at which a node has a weight, as bits.
-template <class T> struct CornerBits {
-  const T       *weight;
-  int            corners;
-  unsigned char *bits;
-  HD void        operator()(int p) const
-  {
-    int b = 0;
-    for (int c = 0; c < corners; ++c) b |= weight[(ptrdiff_t)corners * p + c] > 0 ? 1 << c : 0;
-    bits[p] = (unsigned char)b;
-  }
-};
-
 // Byte r of the mask of two leaves: the corners of the second with which the corner r of the first is coupled.
 HD inline Mask rows_of(unsigned char bits) // a byte of 1 for each corner
 {

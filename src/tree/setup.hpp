@@ -63,7 +63,6 @@ private:
   Failure::Kind leaves_on_device(Level<T> &fine, const Buffer<int> &leaf, int around, int range, ListMemory &memory);
   Failure::Kind rows_on_device(Level<T> &fine, Level<T> &coarse, int range, ListMemory &memory, bool &long_rows);
   void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
-  Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
   void    remap(Level<T> &fine, const int *begin, int rows, const int *list, const Buffer<int> &map);
   bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
@@ -148,6 +147,7 @@ private:
   Cells         cells_of(const Tree &tree, int k, std::vector<Cells> &taken, int &leaves);
   Failure::Kind next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y, Sizes &sizes);
   double        few_vertices() const;
+  double        many_leaves() const;
   Failure::Kind insert_grid(int few, Buffer<Key> &key, Buffer<double> &y);
   std::vector<Level<T>>  &levels_;
   Buffer<int>            &perm_, &where_;

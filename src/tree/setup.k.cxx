@@ -328,7 +328,8 @@ template <class T> Failure Hierarchy<T>::setup(const Rows &rows, const double *x
   failure = numeric_.run(perm_, diagonal_, scale_, constants_);
   if (total(failure.kind)) return failure;
   join();
-  return choose_cycle();
+  choose_cycle();
+  return failure;
 }
 
 template <class T> bool Hierarchy<T>::refresh(const Rows &rows, Failure &failure)
@@ -341,7 +342,7 @@ template <class T> bool Hierarchy<T>::refresh(const Rows &rows, Failure &failure
   if (total(failure.kind)) return true;
   // blocks that were found anew have messages anew
   if (peers_ && total(!all_join()) > 0) join();
-  if (numeric_.smoothed() || !numeric_.filtered() || numeric_.convective()) failure = choose_visits();
+  if (numeric_.smoothed() || !numeric_.filtered() || numeric_.convective()) choose_visits();
   return true;
 }
 

@@ -17,7 +17,7 @@ struct Strategy {
   int  least_network;      // of more parts than are solved exactly so many make a network (part_network.hpp)
   // ---- application
   int  visits_twice;       // so many grids of a W-cycle of coefficients that jump, from the mesh on, visit the next one
-                           // twice
+                           // twice where nodes have several unknowns
   bool normalises_floats;  // in single precision right-hand sides are divided by their largest number
 };
 

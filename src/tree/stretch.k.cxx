@@ -60,8 +60,8 @@ struct FindMoments {
   }
 };
 
-// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as
-// nothing else hides its latency.
+// The same for nodes of one unknown on one process. What several entries need is fetched at once, as nothing else hides
+// its latency on a device.
 struct FindScalarMoments {
   RowReader reader;
   const double    *x;
