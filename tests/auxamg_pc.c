@@ -158,6 +158,9 @@ int main(int argc, char **argv)
     test:
       suffix: cube
       args: -mesh cube -n 12
+    test:
+      suffix: cube_cells
+      args: -mesh cube -n 12 -pc_auxamg_cell_size 8
     test: # the program asks for traps of floating point
       suffix: traps
       args: -mesh cube -n 12 -fp_trap

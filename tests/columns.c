@@ -256,7 +256,9 @@ int main(int argc, char **argv)
   if (of_parts) {
     PCAuxAMGChoice choice;
     PetscCall(PCAuxAMGGetChoice(c.pc, &choice));
-    if (choice.parts != parts) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "The smoother has functions of %g parts, of %g expected\n", (double)choice.parts, (double)parts));
+    if (choice.parts != parts)
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "The smoother has functions of %g parts, of %g expected\n",
+                            (double)choice.parts, (double)parts));
   }
   PetscCall(KSPDestroy(&c.ksp));
   PetscCall(MatDestroy(&c.A));
@@ -287,7 +289,9 @@ int main(int argc, char **argv)
       args: -n 40 -cells 3 -jump 1e-4 -leak 0.02 -parts 7 -pc_auxamg_precision single -limit 1e-4
     test: # on coarse grids, too
       suffix: parts_coarse
-      args: -mesh comb -n 60 -jump 1e4 -parts 34 -limit 1e-9
+      args: -mesh comb -n 60 -jump 1e4 -parts 34 -limit 1e-9 -ksp_view
+      filter: grep -E "columns|expected|on coarse"
+      output_file: output/columns_parts_coarse.out
     test:
       suffix: parts_cube
       args: -mesh cube -n 12 -cells 2 -jump 1e-4 -leak 0.02 -parts 8

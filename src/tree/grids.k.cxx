@@ -79,10 +79,16 @@ template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector
   return cells;
 }
 
-// Leaves in space, of the nodes: the balance makes so many where nodes gather about points. Other meshes that were
-// measured have at most a fifth.
-constexpr double many_leaves = 0.3;
-constexpr int    most_trees  = 40; // that are looked at
+constexpr int most_trees = 40; // that are looked at
+
+// Leaves in space, of the nodes of the grid before: the balance makes so many where nodes gather about points. Other
+// meshes that were measured have at most a fifth with cells of the usual size. Smaller cells, which mean more of them,
+// count for the mesh alone, as trees are nested.
+template <class T> double Setup<T>::many_leaves() const
+{
+  constexpr double usual = 0.3;
+  return levels_.size() > 1 ? usual : usual * std::max(1., (double)params_for(3, 1).cell_size / params_.cell_size);
+}
 
 // One grid after the other, until what is left can be solved exactly.
 template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
@@ -96,7 +102,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
     const double nodes = levels_.back().nodes;
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
-    if (balanced && leaves > many_leaves * nodes && k < most_trees) continue; // the next is smaller
+    if (balanced && leaves > many_leaves() * nodes && k < most_trees) continue; // the next is smaller
     Sizes        sizes{few_vertices(), 0.8 * nodes};
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
     if (sizes.found < sizes.least) { // too far from the mesh: there is one between
@@ -173,9 +179,9 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, key, leaf);
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   sizes.found = n;
-  // Where most cells are there for the balance, between small spots of many nodes and what is around them, trees hardly
-  // get smaller. In the plane a grid of more than half the nodes takes more time than it saves; in space it saves half
-  // of the iterations.
+  // Where more than a third of the vertices hang, most cells are there for the balance, between small spots of many
+  // nodes and what is around them, and trees hardly get smaller. In the plane a grid of more than half the nodes takes
+  // more time than it saves; in space it saves half of the iterations.
   const bool slow = params_.dim == 2 && 3. * hanging > n && n > 0.5 * fine.nodes;
   if (n >= sizes.limit || n < sizes.least || slow) {
     parts_ = parts;

@@ -314,7 +314,8 @@ TEST(AuxAMG, LongQuadrilateralsStretch)
   EXPECT_LT(h.scale(1), 1. / 16); // 1 / 32, but for the sides
 }
 
-// Points that crowd around a few: between these cells are there for the balance, and trees hardly get smaller from one to the next.
+// Points that crowd around a few: between these cells are there for the balance, and trees hardly get smaller from one
+// to the next.
 TEST(AuxAMG, SlowGridsAreLeftOut)
 {
   const int                              n = 6000, spots = 12;
@@ -325,7 +326,8 @@ TEST(AuxAMG, SlowGridsAreLeftOut)
   for (int k = 0; k < 2 * spots; ++k) center.push_back(unit(random));
   for (int p = 0; p < n; ++p) {
     const double angle = 6.2831853 * unit(random), r = 0.7 * std::pow(1e-3, unit(random));
-    const double at[2] = {center[(size_t)(2 * (p % spots))] + r * std::cos(angle), center[(size_t)(2 * (p % spots)) + 1] + r * std::sin(angle)};
+    const size_t spot  = (size_t)(p % spots);
+    const double at[2] = {center[2 * spot] + r * std::cos(angle), center[2 * spot + 1] + r * std::sin(angle)};
     for (double c : at) x.push_back(std::min(std::max(c, 0.), 1.));
     for (int q : {p - 1, p, p + 1})
       if (q >= 0 && q < n) j.push_back(q), a.push_back(q == p ? 2.1 : -1);
