@@ -158,6 +158,9 @@ int main(int argc, char **argv)
     test:
       suffix: cube
       args: -mesh cube -n 12
+    test: # gaps between fins are few cells of grids wide
+      suffix: fins
+      args: -mesh fins -n 20
     test:
       suffix: cube_cells
       args: -mesh cube -n 12 -pc_auxamg_cell_size 8

@@ -19,9 +19,10 @@ typedef enum {
   MESH_FLAT,   /* the square, one of twenty nodes moved nearly onto an edge of its triangles, which become flat */
   MESH_COMB,   /* the square with slits of width zero, every six triangles one, from the top nearly to the bottom, where
                   alone there are Dirichlet values: nodes on both sides of a slit lie in the same places */
-  MESH_SPOTS   /* the cube, its nodes gathered about eight points: sizes fall with the cube of the distance from them */
+  MESH_SPOTS,  /* the cube, its nodes gathered about eight points: sizes fall with the cube of the distance from them */
+  MESH_FINS    /* of the cube a foot with four fins, two cells thick; Dirichlet values below the foot */
 } MeshType;
-static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "wall", "flat", "comb", "spots", "MeshType", "MESH_", NULL};
+static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "wall", "flat", "comb", "spots", "fins", "MeshType", "MESH_", NULL};
 
 typedef struct {
   PetscInt   dim, n, elements;
@@ -181,22 +182,31 @@ static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
       if (i < n) AddElement(m, i, i + 1, 0, 0);
     }
   } else {
-    const PetscInt  s = n + 1;
+    const PetscInt  s = n + 1, foot = n / 5, pitch = n / 4, thick = 2;
     static const int path[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     const PetscInt  step[3] = {1, s, s * s};
+    PetscInt       *number; /* of the nodes that there are */
+    PetscCall(PetscMalloc1(s * s * s, &number));
     PetscCall(MeshCreate(3, s * s * s, 6 * n * n * n, m));
+    m->n = 0;
+    for (PetscInt p = 0; p < s * s * s; ++p) number[p] = type != MESH_FINS || p / s / s <= foot || (p % s < n && p % s % pitch <= thick) ? m->n++ : -1;
     for (PetscInt k = 0; k < s; ++k)
       for (PetscInt j = 0; j < s; ++j)
         for (PetscInt i = 0; i < s; ++i) {
-          const PetscInt  p     = i + s * (j + s * k);
+          const PetscInt  p     = i + s * (j + s * k), own = number[p];
           const PetscBool inner = i && j && k && i < n && j < n && k < n ? PETSC_TRUE : PETSC_FALSE;
           const PetscInt  c[3]  = {i, j, k};
-          for (PetscInt q = 0; q < 3; ++q) m->x[3 * p + q] = ((PetscReal)c[q] + (inner ? 0.15 * Random(p, q + 1) : 0)) / (PetscReal)n;
-          if (type == MESH_SPOTS) Gather(m->x + 3 * p);
-          m->border[p] = inner ? PETSC_FALSE : PETSC_TRUE;
-          if (i == n || j == n || k == n) continue;
-          for (PetscInt t = 0; t < 6; ++t) AddElement(m, p, p + step[path[t][0]], p + step[path[t][0]] + step[path[t][1]], p + 1 + s + s * s);
+          if (own < 0) continue;
+          for (PetscInt q = 0; q < 3; ++q) m->x[3 * own + q] = ((PetscReal)c[q] + (inner ? 0.15 * Random(p, q + 1) : 0)) / (PetscReal)n;
+          if (type == MESH_SPOTS) Gather(m->x + 3 * own);
+          m->border[own] = type == MESH_FINS ? (PetscBool)(k == 0) : (PetscBool)!inner;
+          if (i == n || j == n || k == n || (type == MESH_FINS && k >= foot && i % pitch >= thick)) continue;
+          for (PetscInt t = 0; t < 6; ++t) {
+            const PetscInt second = p + step[path[t][0]];
+            AddElement(m, own, number[second], number[second + step[path[t][1]]], number[p + 1 + s + s * s]);
+          }
         }
+    PetscCall(PetscFree(number));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

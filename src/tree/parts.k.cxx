@@ -87,11 +87,11 @@ struct FirstLabels {
   HD void operator()(int k) const { label[k] = of(k); }
 };
 // The largest label that a part of the leaf meets at each corner, up to the largest one of all around the vertex.
-// Returns how many have changed.
+// Looks at vertices around which labels have grown in this pass or in the one before. Returns how many have grown.
 template <class T> struct SpreadLabels {
   const int *begin, *i, *j, *leaf, *root, *vertex, *largest;
-  int        corners;
-  int       *label;
+  int        corners, pass; // from 1
+  int       *label, *grown; // grown: at each vertex the last pass in which a label grew
   Coupled<T> coupled;
   HD double  operator()(int l) const
   {
@@ -105,7 +105,8 @@ template <class T> struct SpreadLabels {
       if (root[p] != part) {
         open = 0;
         part = root[p];
-        for (int c = 0; c < corners; ++c) open |= own[c] >= 0 && mine[c] != largest[own[c]] ? 1u << c : 0;
+        for (int c = 0; c < corners; ++c)
+          if (own[c] >= 0 && mine[c] != largest[own[c]] && grown[own[c]] >= pass - 1) open |= 1u << c;
       }
       for (int e = i[p]; open && e < i[p + 1]; ++e) {
         const int k = leaf[j[e]], r = root[j[e]];
@@ -116,6 +117,7 @@ template <class T> struct SpreadLabels {
           for (int d = 0; d < corners && open >> c & 1; ++d)
             if (own[c] == others[d] && theirs[d] > mine[c] && coupled(p, e, j[e])) {
               mine[c] = theirs[d];
+              raise_to(grown + own[c], pass);
               ++changes;
               if (mine[c] == largest[own[c]]) open &= ~(1u << c);
             }
@@ -130,17 +132,24 @@ struct LabelsOfNodes {
   int       *of;
   HD void    operator()(int k) const { of[k] = label[(ptrdiff_t)corners * root[k / corners] + k % corners]; }
 };
-// From ghosts to the parts that they are in.
+// From ghosts to the parts that they are in; grown: nullptr, or as above
 struct TakeLabels {
   const int *root, *of;
   int        first, corners; // ghost
   int       *label;
+  const int *leaf = nullptr, *vertex = nullptr;
+  int       *grown = nullptr;
+  int        pass  = 0;
   HD double  operator()(int k) const
   {
     const ptrdiff_t from = (ptrdiff_t)corners * first + k;
     int *const      mine = label + (ptrdiff_t)corners * root[from / corners] + k % corners;
     const bool      more = of[from] > *mine; // threads of several ghosts of a part may count it
     raise_to(mine, of[from]);
+    if (more && grown && leaf[from / corners] >= 0) {
+      const int v = vertex[(ptrdiff_t)corners * leaf[from / corners] + k % corners];
+      if (v >= 0) raise_to(grown + v, pass);
+    }
     return more;
   }
 };
@@ -220,14 +229,16 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> 
 {
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
   // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node
-  // parts of leaves are counted: in space slivers have as many components as fins, but of fewer parts; in the plane
-  // that ends sooner, as components take more passes to be known.
+  // further parts of leaves are counted, as the components of slivers have one part alone: without gaps up to 0.4 of
+  // what a line or surface across the mesh has, with gaps that cost iterations mostly 0.5 to 10.
   const double surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
   const double many    = std::max(2 * surface, 0.03 * fine.nodes);
-  const double few = counts_once() ? std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes) : many;
+  const double few     = params_.bs == 1 ? std::max(0.5 * surface, 0.015 * fine.nodes)
+                                         : std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
+  const double by_values = params_.bs == 1 ? many : few; // pockets may be smaller than leaves: all parts count
   if (levels_.size() > 1 || parts_.split) {
     if (parts_.strong) d = largest_diagonals(fine);
-    return parts_.split || has_parts(fine, cells, leaf, few, d);
+    return parts_.split || has_parts(fine, cells, leaf, parts_.strong ? by_values : few, d);
   }
   // The smoother's functions of parts stand in for functions of coarse grids that values tell apart: these take fewer
   // iterations in the plane, but two to four times as long.
@@ -240,14 +251,14 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> 
   const bool   pockets = plane && has_pockets(fine, d, weaker);
   parts_.weak          = hardly_coupled;
   // fewer nodes than by the weaker bound
-  const double weak = pockets || weaker > few ? count_weak(fine, leaf, d) : 0;
+  const double weak = pockets || weaker > by_values ? count_weak(fine, leaf, d) : 0;
   if (pockets && !has_pockets(fine, d, weak)) {
     parts_.weak = weakly_coupled;
-    if (has_parts(fine, cells, leaf, few, d)) return true;
+    if (has_parts(fine, cells, leaf, by_values, d)) return true;
     parts_.weak = hardly_coupled;
   }
-  const bool hardly = weak > (params_.dim > 2 ? many : few);
-  if (hardly && has_parts(fine, cells, leaf, few, d)) return true;
+  const bool hardly = weak > (params_.dim > 2 ? many : by_values);
+  if (hardly && has_parts(fine, cells, leaf, by_values, d)) return true;
   parts_.strong = false;
   d             = Buffer<T>();
   return !hardly && has_parts(fine, cells, leaf, few, d);
@@ -274,6 +285,7 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
 {
   const int corners = fine.transfer.corners, points = fine.points, all = fine.n + fine.ghosts;
   const int offset = fine.distributed ? sum_before(comm_, points) : 0;
+  const bool once = params_.bs > 1;
   Buffer<int> root = make_unset<int>((size_t)all), label = make_unset<int>((size_t)all * (size_t)corners);
   for_each(exec_, all, Enumerate{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
@@ -288,29 +300,39 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
     of = make_unset<int>(label.size());
     if (lost()) return false;
     join_at_vertices(exec_, comm_, cells, largest);
-    if (!counts_once()) part = label_parts(fine, root, offset);
+    if (!once) part = label_parts(fine, root, offset);
   }
-  Buffer<double> sums = make<double>(3); // changes here, and of ghosts; others
-  for (;;) {
+  Buffer<double> sums  = make<double>(3); // changes here, and of ghosts; others
+  Buffer<int>    grown = make<int>(largest.size());
+  const auto     count = [&](bool each_once) {
+    sum_each(exec_, points,
+             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(), part.data(),
+                         FirstLabels{points, offset, corners, nullptr}, each_once},
+             sums.data() + 2);
+  };
+  std::vector<double> found;
+  for (int pass = 1;; ++pass) {
     sum_each(exec_, cells.n,
-             SpreadLabels<T>{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
-                             label.data(), coupled},
+             SpreadLabels<T>{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners, pass,
+                             label.data(), grown.data(), coupled},
              sums.data());
     if (fine.distributed) {
       for_each(exec_, fine.n * corners, LabelsOfNodes{root.data(), label.data(), corners, of.data()});
       fine.exchange.forward(of.data(), corners);
-      sum_each(exec_, fine.ghosts * corners, TakeLabels{root.data(), of.data(), fine.n, corners, label.data()},
+      sum_each(exec_, fine.ghosts * corners,
+               TakeLabels{root.data(), of.data(), fine.n, corners, label.data(), leaf.data(), cells.vertex.data(),
+                          grown.data(), pass},
                sums.data() + 1);
     }
-    sum_each(exec_, points,
-             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(), part.data(),
-                         FirstLabels{points, offset, corners, nullptr}, counts_once()},
-             sums.data() + 2);
-    std::vector<double> found = listed(sums);
+    count(once);
+    found = listed(sums);
     if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, found.data(), 3, MPI_DOUBLE, MPI_SUM, comm_);
     if (!(found[2] > few)) return false; // labels only grow, so there will be fewer
-    if (found[0] + found[1] == 0) return true;
+    if (found[0] + found[1] == 0) break;
   }
+  if (once || d.size()) return true;
+  count(true);
+  return found[2] - total(fetch(sums, 2)) > few; // without one part of each component
 }
 
 #define INSTANTIATE(T) \

@@ -125,7 +125,6 @@ private:
   void                    keep_points();
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Key *key, int n) const;
-  bool                    counts_once() const { return params_.bs > 1; } // components
   Buffer<T>               largest_diagonals(Level<T> &fine) const;
   double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
   bool                    has_pockets(Level<T> &fine, const Buffer<T> &d, double weak) const;
