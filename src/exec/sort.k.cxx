@@ -1,6 +1,8 @@
 #include "exec/sort.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
+#include <climits>
+#include <stdexcept>
 #include <utility>
 #ifdef __CUDACC__
   #include <cub/device/device_radix_sort.cuh>
@@ -190,18 +192,18 @@ void sum_up(const Exec &exec, int n, Buffer<int> &counts)
   }
 #endif
   const device::Open open(exec.space);
-  int               *c = counts.data(), sum = 0;
-  for (int p = 0; p < n; ++p) sum += std::exchange(c[p], sum);
-  c[n] = sum;
+  int               *c = counts.data();
+  long long          sum = 0;
+  for (int p = 0; p < n; ++p) sum += std::exchange(c[p], (int)sum);
+  c[n] = sum > INT_MAX ? -1 : (int)sum;
 }
 int scan(const Exec &exec, int n, Buffer<int> &counts)
 {
   sum_up(exec, n, counts);
-#ifdef __CUDACC__
-  if (exec.on_device()) return fetch(counts, (size_t)n);
-#endif
-  const device::Open open(exec.space);
-  return counts.data()[n];
+  const int all = fetch(counts, (size_t)n);
+  // a device counts modulo 2^32
+  if (all < 0) throw std::length_error("A list has more than 2^31 - 1 entries on one process. Use more processes");
+  return all;
 }
 
 void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const Key *least, Buffer<int> &first)

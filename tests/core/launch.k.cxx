@@ -1,9 +1,12 @@
 // Every way to run kernels visits each place once, on boxes that no launch of one block after the other along y could hold: a row of
 // ten million places, a column of ten million, a strip five wide. On the emulated device a launch that a GPU would refuse is an error.
 #include "exec/reservation.hpp"
+#include "exec/sort.hpp"
 #include "exec/tile.hpp"
 #include "box/warp.hpp"
 #include "unit.hpp"
+#include <climits>
+#include <stdexcept>
 
 using namespace tessera;
 
@@ -167,3 +170,15 @@ TEST(Memory, WhatIsApartIsNoPartOfWhatIsExpected)
   EXPECT_TRUE(apart.data() < first.data() || apart.data() >= first.data() + all);
 }
 #endif
+
+TEST(Sort, SumsBeyondAnIntAreRefused)
+{
+  const auto sum_of = [](std::vector<int> counts) {
+    Buffer<int> there(Extent{counts.size() + 1, exec().space}); // a place for the sum of all
+    copy(counts.data(), Space::host, there.data(), exec().space, counts.size());
+    return scan(exec(), (int)counts.size(), there);
+  };
+  EXPECT_EQ(sum_of({1 << 30, (1 << 30) - 1}), INT_MAX);
+  EXPECT_THROW(sum_of({1 << 30, 1 << 30}), std::length_error);
+  EXPECT_THROW(sum_of({1 << 30, 1 << 30, 1 << 30}), std::length_error);
+}
