@@ -197,11 +197,18 @@ void sum_up(const Exec &exec, int n, Buffer<int> &counts)
   for (int p = 0; p < n; ++p) sum += std::exchange(c[p], (int)sum);
   c[n] = sum > INT_MAX ? -1 : (int)sum;
 }
+static int sum_of_all(const Exec &exec, int n, const Buffer<int> &sums)
+{
+#ifdef __CUDACC__
+  if (exec.on_device()) return fetch(sums, (size_t)n);
+#endif
+  const device::Open open(exec.space);
+  return sums.data()[n];
+}
 int scan(const Exec &exec, int n, Buffer<int> &counts)
 {
   sum_up(exec, n, counts);
-  const int all = fetch(counts, (size_t)n);
-  // a device counts modulo 2^32
+  const int all = sum_of_all(exec, n, counts); // a device counts modulo 2^32
   if (all < 0) throw std::length_error("A list has more than 2^31 - 1 entries on one process. Use more processes");
   return all;
 }
