@@ -54,7 +54,7 @@ def passages(rooms, rng):
 def maze(dim, nodes, rng):
     """Rooms of some elements along an axis; walls are slits, their two sides a fifth of an element apart."""
     room = 5 if dim == 2 else 4
-    m = int(0.95 * nodes ** (1 / dim)) // room * room
+    m = max(int(0.95 * nodes ** (1 / dim)) // room, 2) * room
     _, e, cell = shapes.lattice((m,) * dim)
     rooms = (m // room,) * dim
     doors = passages(rooms, rng)
@@ -69,7 +69,7 @@ def maze(dim, nodes, rng):
         around = of_pair[begin[p] : begin[p + 1]]
         part = list(range(len(around)))
         for a in range(len(around)):
-            for b in range(len(around)):
+            for b in range(a + 1, len(around)):
                 if (around[a], around[b]) in doors:
                     part = [part[a] if q == part[b] else q for q in part]
         parts = sorted(set(part))

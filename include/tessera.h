@@ -243,8 +243,9 @@ PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
   PCAuxAMGCycle - how the coarse grids are visited
 
   Values:
-+ `PC_AUXAMG_CYCLE_AUTO` - V; W where the interpolation is smoothed because coefficients jump (of the mesh alone with
-   one unknown a node: other grids visit the next one once), or where convection dominates; on the host AMLI where V-cycles are slow; K for `PC_AUXAMG_AGGREGATION`
++ `PC_AUXAMG_CYCLE_AUTO` - V; W where the interpolation is smoothed because coefficients jump (with one unknown a node
+   the mesh alone visits its coarse grid twice), or where convection dominates; on the host AMLI where V-cycles are
+   slow; K for `PC_AUXAMG_AGGREGATION`
 . `PC_AUXAMG_CYCLE_V`    - each grid once
 . `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
 . `PC_AUXAMG_CYCLE_K`    - flexible conjugate gradients on each coarse grid, with the grids below as preconditioner

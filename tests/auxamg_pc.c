@@ -158,9 +158,12 @@ int main(int argc, char **argv)
     test:
       suffix: cube
       args: -mesh cube -n 12
-    test: # gaps between fins are few cells of grids wide
+    test: # gaps between fins are few cells of grids wide: of the first one, or of the second, whose mesh all processes have
       suffix: fins
       args: -mesh fins -n 20
+    test:
+      suffix: fins_second
+      args: -mesh fins -n 28
     test:
       suffix: cube_cells
       args: -mesh cube -n 12 -pc_auxamg_cell_size 8

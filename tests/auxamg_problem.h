@@ -182,14 +182,18 @@ static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
       if (i < n) AddElement(m, i, i + 1, 0, 0);
     }
   } else {
-    const PetscInt  s = n + 1, foot = n / 5, pitch = n / 4, thick = 2;
+    const PetscInt  s = n + 1, foot = n / 5, pitch = PetscMax(n / 4, 1), thick = 2;
     static const int path[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     const PetscInt  step[3] = {1, s, s * s};
     PetscInt       *number; /* of the nodes that there are */
+    PetscCheck(type != MESH_FINS || (n % 4 == 0 && n >= 12), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mesh fins needs -n 12, 16, 20, ...");
     PetscCall(PetscMalloc1(s * s * s, &number));
     PetscCall(MeshCreate(3, s * s * s, 6 * n * n * n, m));
     m->n = 0;
-    for (PetscInt p = 0; p < s * s * s; ++p) number[p] = type != MESH_FINS || p / s / s <= foot || (p % s < n && p % s % pitch <= thick) ? m->n++ : -1;
+    for (PetscInt p = 0; p < s * s * s; ++p) {
+      const PetscInt i = p % s, k = p / s / s;
+      number[p] = type != MESH_FINS || k <= foot || (i < n && i % pitch <= thick) ? m->n++ : -1;
+    }
     for (PetscInt k = 0; k < s; ++k)
       for (PetscInt j = 0; j < s; ++j)
         for (PetscInt i = 0; i < s; ++i) {

@@ -290,7 +290,7 @@ int main(int argc, char **argv)
     test: # on coarse grids, too
       suffix: parts_coarse
       args: -mesh comb -n 60 -jump 1e4 -parts 34 -limit 1e-9 -ksp_view
-      filter: grep -E "columns|expected|on coarse"
+      filter: grep -E "columns|expected|on coarse" | uniq
       output_file: output/columns_parts_coarse.out
     test:
       suffix: parts_cube

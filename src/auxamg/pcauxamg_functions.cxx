@@ -103,7 +103,7 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
 -  nu - degree of the polynomial, or steps of Jacobi or Gauss-Seidel, before and after the next grid; 0 (default) for
      2, or 3 where a node has several unknowns, 3 (in space 4) where coefficients jump, and in space 3 where the
      largest eigenvalue of D^-1 A is above 2, that of M-matrices, or where convection prevails; 1 step of
-     Gauss-Seidel, or 3 where convection prevails; 100 at most
+     Gauss-Seidel, or 3 where coefficients jump or convection prevails; 100 at most
 
    Options Database Key:
 .  -pc_auxamg_smoother_degree <nu> - see above

@@ -25,8 +25,8 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys);
 // keep theirs.
 void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, int same, Buffer<Key> &keys);
 void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, Buffer<unsigned> &keys);
-// counts[p] becomes the sum of those before p, for p in [0, n]; returns the sum of all (the host waits), which throws
-// std::length_error where an int does not hold it.
+// counts[p] becomes the sum of those before p, for p in [0, n]; returns the sum of all (the host waits). Throws
+// std::length_error on this process where an int does not hold it; a device sees this up to 2^32.
 int scan(const Exec &exec, int n, Buffer<int> &counts);
 void sum_up(const Exec &exec, int n, Buffer<int> &counts); // the same for one who knows the sum: nobody waits
 // The places p in [0, n) where flags[p] is not zero, in ascending order.

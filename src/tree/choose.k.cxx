@@ -123,13 +123,13 @@ template <class T> void Hierarchy<T>::choose_cycle()
 }
 
 // Where coefficients jump and nodes have one unknown, only the mesh visits its coarse grid twice, other grids the next
-// one once: a W-cycle gains all it can there. With several unknowns a node that would cost a quarter more iterations,
-// so all grids visit the next one twice, on a device, where small grids cost launches, the mesh and the first coarse
-// grid.
+// one once: a W-cycle gains all it can there. With several unknowns a node that would cost a quarter more iterations.
+// There all grids visit the next one twice on the host; on a device, where small grids cost launches, only the mesh and
+// the first coarse grid do.
 //
 // Coarse grids in the plane whose cells are as large as parts that hardly anything ties to each other lose these: the
-// least eigenvalue of the cycle from the second coarse grid down is 0.005 to 0.3 then. Of other problems few are below
-// 0.35, which functions of parts do not harm.
+// least eigenvalue of the cycle from the second coarse grid down is 0.005 to 0.3 then. Few other problems are below
+// 0.35; functions of parts do them no harm.
 template <class T> void Hierarchy<T>::choose_visits()
 {
   constexpr double lost  = 0.35;

@@ -252,8 +252,8 @@ template <class T> double NumericSetup<T>::change_of(int number, const double *f
   return found[(number + 1) * statistics - 1];
 }
 
-// The largest eigenvalues of some grids; those that processes divide together, as a step of all takes one message for a
-// sum.
+// Estimates the largest eigenvalues of some grids. Those that processes divide are estimated together, as a step of all
+// takes one message for a sum.
 template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
 {
   const auto place = [](int number) { return (size_t)number * (size_t)statistics + 2; };
@@ -282,7 +282,7 @@ template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
 template <class T>
 void NumericSetup<T>::take_eigenvalue(int number, const double *found, double scale, Failure &failure)
 {
-  const double *const ends = found + (ptrdiff_t)number * statistics, *const s = ends + 2;
+  const double *const ends = found + (ptrdiff_t)number * statistics;
   const double much = params_.bs > 1 ? much_of_several : much_rounding;
   if (params_.falls_back && found[(number + 1) * statistics - 2] > much) failure.kind = Failure::rounded;
   else if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = kind_of(Failure::not_finite, params_);
@@ -291,16 +291,16 @@ void NumericSetup<T>::take_eigenvalue(int number, const double *found, double sc
     failure.kind  = kind_of(Failure::indefinite, params_);
     failure.value = -ends[1] / scale;
   }
-  const Level<T> &level = levels_[(size_t)number];
-  // the last; not estimated: it stays
-  if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && level.lambda > 0)) return;
-  bound_eigenvalue(number, found);
+  if (!failure.kind && number + 1 < (int)levels_.size()) bound_eigenvalue(number, found);
 }
 
 template <class T> void NumericSetup<T>::bound_eigenvalue(int number, const double *found)
 {
-  levels_[(size_t)number].change = 0;
-  levels_[(size_t)number].lambda = multigrid::eigenvalue_bound(found + (ptrdiff_t)number * statistics + 2);
+  const double *const s = found + (ptrdiff_t)number * statistics + 2;
+  Level<T>           &level = levels_[(size_t)number];
+  if (s[0] == 0 && level.lambda > 0) return; // not estimated: it stays
+  level.change = 0;
+  level.lambda = multigrid::eigenvalue_bound(s);
 }
 
 // A device inverts the last operator while the host has other things to do. False: it does not.

@@ -87,7 +87,7 @@ constexpr int most_trees = 40; // that are looked at
 template <class T> double Setup<T>::many_leaves() const
 {
   constexpr double usual = 0.3;
-  return levels_.size() > 1 ? usual : usual * std::max(1., (double)params_for(3, 1).cell_size / params_.cell_size);
+  return levels_.size() > 1 ? usual : usual * std::max(1., (double)usual_cell_size(3) / params_.cell_size);
 }
 
 // One grid after the other, until what is left can be solved exactly.

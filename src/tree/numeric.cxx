@@ -117,9 +117,9 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   return failure;
 }
 
-// Where the mesh has parts that hardly anything ties to each other, and they have become so small on some coarse grid
-// that the next one has no function for what is constant in them: the smoothers of coarse grids get functions of parts,
-// too, until the shape of the matrix changes. Collective.
+// Functions of parts for the smoothers of coarse grids, too, until the shape of the matrix changes: for meshes with
+// parts that hardly anything ties to each other, where these have become so small on some coarse grid that the next one
+// has no function for what is constant in them. Collective.
 template <class T> void NumericSetup<T>::find_coarse_parts()
 {
   std::vector<int> found;
@@ -166,8 +166,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
   for (int l = top; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
-  for (int l = top; l < last; ++l)
-    set_polynomial(levels_[(size_t)l]);
+  for (int l = top; l < last; ++l) set_polynomial(levels_[(size_t)l]);
   return failure;
 }
 

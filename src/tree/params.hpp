@@ -48,12 +48,15 @@ struct Params {
   std::weak_ptr<Buffer<double>> part_labels;
 };
 
+// Most nodes in a cell of the first grid, where nothing else is asked for.
+constexpr int usual_cell_size(int dim) { return dim == 3 ? 24 : dim == 2 ? 12 : 3; }
+
 inline Params params_for(int dim, int bs)
 {
   Params p;
   p.dim       = dim;
   p.bs        = bs;
-  p.cell_size = dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.cell_size = usual_cell_size(dim);
   p.kuhn      = dim == 3;
   p.degree    = bs > 1 ? 3 : 2;
   return p;

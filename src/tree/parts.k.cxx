@@ -132,7 +132,7 @@ struct LabelsOfNodes {
   int       *of;
   HD void    operator()(int k) const { of[k] = label[(ptrdiff_t)corners * root[k / corners] + k % corners]; }
 };
-// From ghosts to the parts that they are in; grown: nullptr, or as above
+// From ghosts to the parts that they are in; grown: nullptr, or as above.
 struct TakeLabels {
   const int *root, *of;
   int        first, corners; // ghost
@@ -228,9 +228,9 @@ template <class T>
 bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d)
 {
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
-  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node
-  // further parts of leaves are counted, as the components of slivers have one part alone: without gaps up to 0.4 of
-  // what a line or surface across the mesh has, with gaps that cost iterations mostly 0.5 to 10.
+  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node a
+  // component counts for each part of a leaf that is in it but one, as those of slivers have one part alone: without
+  // gaps that makes up to 0.4 of what a line or surface across the mesh has, with gaps that cost iterations 0.4 to 20.
   const double surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
   const double many    = std::max(2 * surface, 0.03 * fine.nodes);
   const double few     = params_.bs == 1 ? std::max(0.5 * surface, 0.015 * fine.nodes)
@@ -330,9 +330,10 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
     if (!(found[2] > few)) return false; // labels only grow, so there will be fewer
     if (found[0] + found[1] == 0) break;
   }
-  if (once || d.size()) return true;
+  if (once || parts_.strong) return true;
   count(true);
-  return found[2] - total(fetch(sums, 2)) > few; // without one part of each component
+  const double components = fetch(sums, 2);
+  return found[2] - (fine.distributed ? total(components) : components) > few; // without one part of each
 }
 
 #define INSTANTIATE(T) \

@@ -334,7 +334,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   const int corners = fine.transfer.corners;
   Parts     parts;
   parts.corners = corners;
-  parts.whole   = params_.bs > 1 || values.size();
+  parts.whole   = params_.bs > 1 || parts_.strong;
   parts.points  = fine.points;
   parts.all     = fine.n + fine.ghosts;
   parts.i       = on_host(fine.i);

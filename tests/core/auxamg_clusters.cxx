@@ -190,3 +190,38 @@ TEST(auxamg_clusters, alike)
   check_numberings(grid(2, 30, [](const int *, const int *) { return 1.; }), 1, "alike");
   check_numberings(grid(3, 10, [](const int *a, const int *b) { return a[2] == b[2] ? 1. : 1e-7; }), 5, "layers");
 }
+
+// Values tell the parts of a mesh apart also where a process has no nodes.
+TEST(auxamg_clusters, beside_processes_without_nodes)
+{
+  const int m = 36, side = 6;
+  int       rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  double vertices[2];
+  for (const bool barriers : {false, true}) {
+    std::vector<int>    i = {0}, j;
+    std::vector<double> x, a;
+    for (int p = 0; rank == 0 && p < m * m; ++p) {
+      const int px = p % m, py = p / m, begin = (int)j.size();
+      double    sum = 1e-3;
+      x.insert(x.end(), {(double)px, (double)py});
+      for (const auto &[qx, qy] : {std::pair{px, py - 1}, {px - 1, py}, {px, py}, {px + 1, py}, {px, py + 1}}) {
+        if (qx < 0 || qy < 0 || qx == m || qy == m) continue;
+        const bool same = qx / side == px / side && qy / side == py / side;
+        j.push_back(qx + m * qy);
+        a.push_back(same || !barriers ? -1 : -1e-7);
+        sum -= j.back() == p ? 0 : a.back();
+      }
+      for (int e = begin; e < (int)j.size(); ++e)
+        if (j[(size_t)e] == p) a[(size_t)e] = sum;
+      i.push_back((int)j.size());
+    }
+    const Buffer<Index>  row = put_indices(i), column = put_indices(j);
+    const Buffer<double> value = put(a);
+    Hierarchy<double>    h(exec(), MPI_COMM_WORLD, params_for(2, 1));
+    ASSERT_EQ(h.setup(rows_of(row, column, value), x.data(), {}, {}, false).kind, Failure::none);
+    ASSERT_GT(h.last(), 0);
+    vertices[barriers] = h.level(1).nodes;
+  }
+  EXPECT_GT(vertices[1], vertices[0]);
+}
