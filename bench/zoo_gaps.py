@@ -6,19 +6,13 @@ from scipy.spatial import Delaunay, cKDTree
 import zoo_shapes as shapes
 
 
-def grid(shape, rng, jitter):
-    """Nodes of a grid of so many cells, moved, in units of a cell."""
-    x = np.stack(np.meshgrid(*[np.arange(s + 1.0) for s in shape], indexing='ij'), -1).reshape(-1, len(shape))
-    return x + jitter * (2 * rng.random(x.shape) - 1) * ((x > 0) & (x < np.array(shape)))
-
-
 def fins(dim, nodes, rng, fin=4, gap=2):
     """A plate with fins; the gaps are narrower than the cells of coarse grids."""
     m = int((nodes * (1.4 if dim == 2 else 1.3)) ** (1 / dim))
     _, e, cell = shapes.lattice((m,) * dim)
     foot = max(m // 8, 2)
     e = e[(cell[:, -1] < foot) | (cell[:, 0] % (fin + gap) < fin)]
-    return shapes.compact(grid((m,) * dim, rng, 0.15) / m, e)
+    return shapes.compact(shapes.grid((m,) * dim, rng, 0.15) / m, e)
 
 
 def sink(nodes, rng, number=4, thick=2):
@@ -26,7 +20,7 @@ def sink(nodes, rng, number=4, thick=2):
     m = int((2 * nodes) ** (1 / 3))
     _, e, cell = shapes.lattice((m,) * 3)
     e = e[(cell[:, -1] < m // 5) | (cell[:, 0] % (m / number) < thick)]
-    return shapes.compact(grid((m,) * 3, rng, 0.1) / m, e)
+    return shapes.compact(shapes.grid((m,) * 3, rng, 0.1) / m, e)
 
 
 def passages(rooms, rng):
@@ -58,7 +52,7 @@ def maze(dim, nodes, rng):
     _, e, cell = shapes.lattice((m,) * dim)
     rooms = (m // room,) * dim
     doors = passages(rooms, rng)
-    x = grid((m,) * dim, rng, 0.15)
+    x = shapes.grid((m,) * dim, rng, 0.15)
     of = np.ravel_multi_index(tuple((cell // room).T), rooms)
     # a node for each set of rooms around it that doors join
     key, place = np.unique(e * np.int64(np.prod(rooms)) + of[:, None], return_inverse=True)

@@ -30,14 +30,16 @@ def facets(e, n):
     return border
 
 
+def grid(shape, rng, jitter):
+    """Nodes of a grid of so many cells, moved, in units of a cell."""
+    x = np.stack(np.meshgrid(*[np.arange(s + 1.0) for s in shape], indexing='ij'), -1).reshape(-1, len(shape))
+    return x + jitter * (2 * rng.random(x.shape) - 1) * ((x > 0) & (x < np.array(shape)))
+
+
 def cloud(dim, nodes, rng, jitter=0.45):
     """Delaunay's mesh of a grid whose points moved: many flat elements, in space slivers, that nothing has improved."""
     m = int(round(nodes ** (1 / dim)))
-    axes = np.meshgrid(*[np.arange(m + 1.0)] * dim, indexing='ij')
-    x = np.stack([a.ravel() for a in axes], 1)
-    inner = (x > 0) & (x < m)
-    x += jitter * (2 * rng.random(x.shape) - 1) * inner
-    x /= m
+    x = grid((m,) * dim, rng, jitter) / m
     return compact(x, Delaunay(x).simplices)
 
 

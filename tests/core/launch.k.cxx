@@ -1,5 +1,6 @@
 // Every way to run kernels visits each place once, on boxes that no launch of one block after the other along y could hold: a row of
 // ten million places, a column of ten million, a strip five wide. On the emulated device a launch that a GPU would refuse is an error.
+// Beside that, sums of counts that an int does not hold are refused.
 #include "exec/reservation.hpp"
 #include "exec/sort.hpp"
 #include "exec/tile.hpp"
