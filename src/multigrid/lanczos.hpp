@@ -54,11 +54,11 @@ template <class T> struct LanczosSubtract {
     return inverse[p] > 0 ? x * x / inverse[p] : 0;
   }
 };
-// v = D v
-template <class T> struct TimesDiagonal {
+// v = A x
+template <class T> struct StoreProduct {
   const T *inverse;
   T       *v;
-  HD void  operator()(int p) const { v[p] = inverse[p] > 0 ? v[p] / inverse[p] : 0; }
+  HD void  operator()(ptrdiff_t q, T product) const { v[q] = inverse[q] > 0 ? product : 0; }
 };
 template <class T> struct Norm2 {
   const T  *v, *inverse;
@@ -66,17 +66,21 @@ template <class T> struct Norm2 {
 };
 
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
-constexpr int lanczos_steps = 8, lanczos_scalars = 2 * lanczos_steps;
+constexpr int lanczos_steps = 9, lanczos_scalars = 2 * lanczos_steps;
 
 template <class Level> struct LanczosProblem {
   Level  *level;
   double *scalars; // in the level's memory
 };
 
-// Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
-// and z are used. Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x
-// and work.b, whose ghosts stay, for vectors: B itself, which may be singular, is not needed. start(level, v) makes the
-// first vector. reduce(k): number k of all problems becomes the sum over the processes.
+// Level is as Chebyshev has it, with each_row(x, end), which calls end(p, (A x)_p), and sum_rows(x, end, sum): *sum = the
+// sum of what end returns; work.x, r and z are used. start(level, v) makes the first vector. reduce(k): number k of all
+// problems becomes the sum over the processes.
+//
+// Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x and work.b, whose ghosts
+// stay, for vectors: B itself, which may be singular, is not needed. The first vector is A times what start() makes:
+// that has hardly more of a function of little energy, which B^-1 makes large, than of others. Of a vector that knows
+// nothing of A nearly all would be such functions, and the first steps would miss the largest eigenvalue.
 template <class T, class Level, class Start, class Reduce>
 void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce)
 {
@@ -97,11 +101,12 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     sum_each(level.exec, level.unknowns(), DotProduct<T>{v, z}, norm2);
   };
   each(0, [&](Level &level, double *s) {
-    T *const x = at(level, v);
+    T *const x = level.work.x.data(), *const y = level.work.b.data();
     start(level, x);
     if (!has_blocks(level)) return sum_each(level.exec, level.unknowns(), Norm2<T>{x, level.inverse.data()}, s);
-    for_each(level.exec, level.unknowns(), TimesDiagonal<T>{level.inverse.data(), x});
-    norm_in_blocks(level, x, s);
+    level.halo(x);
+    level.each_row(x, StoreProduct<T>{level.inverse.data(), y});
+    norm_in_blocks(level, y, s);
   });
   for (int k = 0; k < lanczos_steps; ++k) {
     const auto factors = [&](const Level &level, const double *s) {
