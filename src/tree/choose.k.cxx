@@ -137,8 +137,6 @@ template <class T> void Hierarchy<T>::choose_visits()
   twice_ = INT_MAX;
   if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return;
   twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
-  // beside a null space rounding to single precision would make the cycle indefinite
-  if (sizeof(T) < sizeof(double) && total(constants_ || coarsest_.dropped > 0) > 0) return;
   if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps)[0] >= lost) return;
   numeric_.find_coarse_parts();
 }

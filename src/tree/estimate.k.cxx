@@ -100,20 +100,29 @@ struct Rounding { // of sums of rows, beside the diagonal
   double  v = 0;
   HD void join(const Rounding &o) { v = o.v > v ? o.v : v; }
 };
-template <class T> struct CompareSums {
+// Of one unknown a node the diagonal takes what rounding has made of the sum of its row. Not where it is small beside
+// the row, as that of a function that fades away: there what rounding makes of the couplings, which hardly counts, would
+// be much of the energy that such a function has beside its neighbors. Of several unknowns rotations stay as they are.
+template <class T> struct CorrectSums {
+  static constexpr double small = 0.2; // of all moduli
   const int *i, *j;
-  const T   *a, *sums; // sums: without rounding, of each unknown over all nodes
+  T         *a;
+  const T   *sums; // without rounding, of each unknown over all nodes
   int        bs;
   HD void    operator()(int p, Rounding &found) const
   {
     const int own = own_entry(i, j, p);
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
-      double sum = 0;
-      for (int e = i[p]; e < i[p + 1]; ++e) sum += (double)a[((ptrdiff_t)bs * e + k) * bs + k];
-      const double d = a[((ptrdiff_t)bs * own + k) * bs + k];
-      Rounding     here;
-      if (d > 0) here.v = fabs(sums[(ptrdiff_t)bs * p + k] - sum) / d;
-      found.join(here);
+      double sum = 0, moduli = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e) {
+        const double v = a[((ptrdiff_t)bs * e + k) * bs + k];
+        sum += v;
+        moduli += fabs(v);
+      }
+      T           &d = a[((ptrdiff_t)bs * own + k) * bs + k];
+      const double missing = sums[(ptrdiff_t)bs * p + k] - sum;
+      if (d > 0) found.join({fabs(missing) / d});
+      if (bs == 1 && d > small * moduli) d = (T)(d + missing);
     }
   }
 };
@@ -187,18 +196,19 @@ template <class T> void Operator<T>::roots(Buffer<T> &root) const
 
 template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
 {
-  if (!params_.falls_back) return nullptr;
+  if (sizeof(T) == sizeof(double)) return nullptr;
   if (sums_.size() != unknowns) sums_ = make<T>(unknowns);
   else sums_.zero(); // of unknowns that take no part
   return sums_.data();
 }
 
-// What an operator makes of a constant is what rounding leaves of large numbers, on coarse grids more and more beside
-// their own: nodes at jumps have diagonals ten thousand times as large. So where coefficients jump, the sums of rows,
-// which are P' times those of the grid before and known from the mesh's own on, say how much of it is rounding.
-template <class T> void NumericSetup<T>::compare_sums(Level<T> &fine, Level<T> &coarse)
+// In single precision what an operator makes of a constant is what rounding leaves of large numbers, on coarse grids
+// more and more beside their own: nodes at jumps have diagonals ten thousand times as large. So where coefficients
+// jump, diagonals are corrected by the sums of rows, which are P' times those of the grid before and known from the
+// mesh's own on. How much is missing says how good the other entries are.
+template <class T> void NumericSetup<T>::correct_sums(Level<T> &fine, Level<T> &coarse)
 {
-  if (!params_.falls_back || !filtered_ || exact_) return;
+  if (sizeof(T) == sizeof(double) || !filtered_) return;
   fine.restrict_known(sums_.data(), coarse);
   Buffer<T> &sums = coarse.work.b;
   if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);
@@ -208,21 +218,9 @@ template <class T> void NumericSetup<T>::compare_sums(Level<T> &fine, Level<T> &
   for_each(exec_, coarse.unknowns(), CopyValues<T>{sums.data(), sums_.data()});
   const size_t at = (size_t)(&coarse - levels_.data() + 1) * (size_t)statistics - 2;
   join_each(exec_, coarse.n,
-            CompareSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs},
+            CorrectSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs},
             (Rounding *)(statistics_.data() + at));
   if (coarse.distributed) reduce_statistics({at}, MPI_MAX);
-}
-
-// New values with the same interpolation, near those before, are not compared where so little was rounding. found: the
-// statistics of all grids, on the host; collective.
-template <class T> void NumericSetup<T>::judge_rounding(const Buffer<double> &found)
-{
-  constexpr double little = 0.1;
-  if (!params_.falls_back || !filtered_ || exact_) return;
-  const double much = params_.bs > 1 ? much_of_several : much_rounding;
-  double       here = 0;
-  for (size_t l = 0; l < levels_.size(); ++l) here += found.data()[(l + 1) * statistics - 2] > little * much;
-  exact_ = total(here) == 0;
 }
 
 // Of a coarse grid whose values were those in old_, and the roots of whose inverse diagonal are in z.
@@ -356,8 +354,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    Operator<T>::roots(Buffer<T> &) const; \
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
   template T      *NumericSetup<T>::row_sums(size_t); \
-  template void    NumericSetup<T>::compare_sums(Level<T> &, Level<T> &); \
-  template void    NumericSetup<T>::judge_rounding(const Buffer<double> &); \
+  template void    NumericSetup<T>::correct_sums(Level<T> &, Level<T> &); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::bound_eigenvalue(int, const double *); \

@@ -325,8 +325,7 @@ private:
   void    drop_rounding(Level<T> &level);
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
-  void    compare_sums(Level<T> &fine, Level<T> &coarse);
-  void    judge_rounding(const Buffer<double> &found);
+  void    correct_sums(Level<T> &fine, Level<T> &coarse);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
@@ -348,7 +347,6 @@ private:
   bool                       smoothed_ = false; // by the last run()
   bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
   bool                       convective_ = false; // asymmetry outweighs diffusion on some coarse grid
-  bool                       exact_ = false; // with these weights rounding of sums of rows was far below what counts
   // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
   Buffer<T>                  old_;
 };

@@ -64,7 +64,6 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       weights_stay      = shape_stays && before && !sweeps();
       look_for_jumps(shape_stays);
       smooths = smoothed_ = filtered_ && !weights_stay;
-      exact_  = exact_ && weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);
@@ -87,7 +86,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       }
     }
     product(level, next);
-    compare_sums(level, next);
+    correct_sums(level, next);
   }
   if (!strategy_->keeps_work) old_ = Buffer<T>(), sums_ = Buffer<T>();
   const bool     swept = sweep_last();
@@ -104,7 +103,6 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   if (!known || !changed.empty()) found = on_host(statistics_);
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
-  judge_rounding(found);
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
   if (params_.falls_back && !total(failure.kind) && total(coarsest_.dropped > null_space(params_, singular)))
     failure.kind = Failure::rounded; // on all processes

@@ -223,42 +223,6 @@ TEST(AuxAMG, UnitsDoNotMatter)
   check_units<float>(most);
 }
 
-// A shift that rounding to single precision takes away, at first and in new values; none is no reason, as constants are dropped then.
-TEST(AuxAMG, SinglePrecisionRefusesWhatIsNearlySingular)
-{
-  const int                 m = 24, n = m * m;
-  const std::vector<double> x = points(2, n, 1, 7);
-  std::vector<int>          i{0}, j;
-  for (int p = 0; p < n; ++p) {
-    for (int q : {p - m, p - 1, p, p + 1, p + m})
-      if (q >= 0 && q < n && (p / m == q / m || p % m == q % m)) j.push_back(q);
-    i.push_back((int)j.size());
-  }
-  const auto shifted = [&](double shift) {
-    std::vector<double> a(j.size(), -1. / 3);
-    for (int p = 0; p < n; ++p)
-      for (int e = i[(size_t)p]; e < i[(size_t)p + 1]; ++e)
-        if (j[(size_t)e] == p) a[(size_t)e] = (i[(size_t)p + 1] - i[(size_t)p] - 1) / 3. + shift;
-    return put(a);
-  };
-  const Buffer<Index>    pi = put_indices(i), pj = put_indices(j);
-  const Buffer<double> regular = shifted(1e-2), nearly = shifted(1e-9), singular = shifted(0);
-  Rows            rows = rows_of(pi, pj, regular);
-  Params               params;
-  Failure              failure;
-  params.coarse     = 20;
-  params.falls_back = true;
-  Hierarchy<float> h(exec(), MPI_COMM_SELF, params), other(exec(), MPI_COMM_SELF, params);
-  ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
-  rows.a = nearly.data();
-  ASSERT_TRUE(h.refresh(rows, failure));
-  EXPECT_EQ(failure.kind, Failure::rounded);
-  EXPECT_EQ(other.setup(rows, x.data(), {}, {}, false).kind, Failure::rounded);
-  rows.a = singular.data();
-  EXPECT_EQ(other.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
-  EXPECT_EQ(other.coarsest().dropped, 1);
-}
-
 // A node whose couplings add up to hardly anything, as those of the vertices of quadratic triangles, is no reason to stretch the coordinates.
 TEST(AuxAMG, CouplingsThatCancelDoNotStretch)
 {
