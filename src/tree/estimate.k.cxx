@@ -121,7 +121,9 @@ template <class T> struct CorrectSums {
       }
       T           &d = a[((ptrdiff_t)bs * own + k) * bs + k];
       const double missing = sums[(ptrdiff_t)bs * p + k] - sum;
-      if (d > 0) found.join({fabs(missing) / d});
+      Rounding     here;
+      if (d > 0) here.v = fabs(missing) / d;
+      found.join(here);
       if (bs == 1 && d > small * moduli) d = (T)(d + missing);
     }
   }
