@@ -286,6 +286,9 @@ int main(int argc, char **argv)
     test: # beside a null space, in single precision, too
       suffix: visits_neumann
       args: -mesh comb -n 60 -neumann
+    test:
+      suffix: visits_neumann_double
+      args: -mesh comb -n 60 -neumann -pc_auxamg_precision double
 
   # 0.4 % of the nodes have neighbors in no leaf of theirs: no vertex has several functions
   test:

@@ -73,14 +73,14 @@ template <class Level> struct LanczosProblem {
   double *scalars; // in the level's memory
 };
 
-// Level is as Chebyshev has it, with each_row(x, end), which calls end(p, (A x)_p), and sum_rows(x, end, sum): *sum = the
-// sum of what end returns; work.x, r and z are used. start(level, v) makes the first vector. reduce(k): number k of all
-// problems becomes the sum over the processes.
+// Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
+// and z are used. start(level, v) makes the first vector. reduce(k): number k of all problems becomes the sum over the
+// processes.
 //
-// Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x and work.b, whose ghosts
-// stay, for vectors: B itself, which may be singular, is not needed. The first vector is A times what start() makes:
-// that has hardly more of a function of little energy, which B^-1 makes large, than of others. Of a vector that knows
-// nothing of A nearly all would be such functions, and the first steps would miss the largest eigenvalue.
+// Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x and work.b, whose
+// ghosts stay, for vectors: B itself, which may be singular, is not needed. The first vector is A times what start()
+// makes: that has hardly more of a function of little energy, which B^-1 makes large, than of others. Of a vector that
+// knows nothing of A nearly all would be such functions, and the first steps would miss the largest eigenvalue.
 template <class T, class Level, class Start, class Reduce>
 void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce)
 {

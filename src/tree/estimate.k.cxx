@@ -100,9 +100,10 @@ struct Rounding { // of sums of rows, beside the diagonal
   double  v = 0;
   HD void join(const Rounding &o) { v = o.v > v ? o.v : v; }
 };
-// Of one unknown a node the diagonal takes what rounding has made of the sum of its row. Not where it is small beside
-// the row, as that of a function that fades away: there what rounding makes of the couplings, which hardly counts, would
-// be much of the energy that such a function has beside its neighbors. Of several unknowns rotations stay as they are.
+// With one unknown a node the diagonal takes what rounding has made of the sum of its row. Not where it is small beside
+// the row, as that of a function that fades away: what rounding makes of the couplings hardly counts there, but would
+// be much of the energy that such a function has beside its neighbors. With several unknowns that would leave rotations
+// as they are, and say less of the other entries.
 template <class T> struct CorrectSums {
   static constexpr double small = 0.2; // of all moduli
   const int *i, *j;
@@ -124,7 +125,7 @@ template <class T> struct CorrectSums {
       Rounding     here;
       if (d > 0) here.v = fabs(missing) / d;
       found.join(here);
-      if (bs == 1 && d > small * moduli) d = (T)(d + missing);
+      if (bs == 1 && d > small * moduli && d + missing > small * moduli) d = (T)(d + missing);
     }
   }
 };
@@ -198,7 +199,7 @@ template <class T> void Operator<T>::roots(Buffer<T> &root) const
 
 template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
 {
-  if (sizeof(T) == sizeof(double)) return nullptr;
+  if (!needs_sums()) return nullptr;
   if (sums_.size() != unknowns) sums_ = make<T>(unknowns);
   else sums_.zero(); // of unknowns that take no part
   return sums_.data();
@@ -210,7 +211,7 @@ template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
 // mesh's own on. How much is missing says how good the other entries are.
 template <class T> void NumericSetup<T>::correct_sums(Level<T> &fine, Level<T> &coarse)
 {
-  if (sizeof(T) == sizeof(double) || !filtered_) return;
+  if (!needs_sums() || !filtered_) return;
   fine.restrict_known(sums_.data(), coarse);
   Buffer<T> &sums = coarse.work.b;
   if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);

@@ -325,6 +325,7 @@ private:
   void    drop_rounding(Level<T> &level);
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
+  bool    needs_sums() const { return sizeof(T) < sizeof(double) && (params_.bs == 1 || params_.falls_back); }
   void    correct_sums(Level<T> &fine, Level<T> &coarse);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
@@ -458,8 +459,8 @@ private:
   template <class V> struct  Grids;
   struct CycleSpace;
   std::array<double, 2>      spectrum(int l, int steps);
-  void                       choose_cycle();
-  void                       choose_visits();
+  bool                       choose_cycle();
+  bool                       choose_visits();
   template <class V> void    cycle(bool begun, int top = 0, bool recorded = true);
   Frame                 frame_;
   std::vector<Level<T>> levels_;

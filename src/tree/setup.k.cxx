@@ -328,7 +328,7 @@ template <class T> Failure Hierarchy<T>::setup(const Rows &rows, const double *x
   failure = numeric_.run(perm_, diagonal_, scale_, constants_);
   if (total(failure.kind)) return failure;
   join();
-  choose_cycle();
+  if (!choose_cycle()) failure.kind = Failure::rounded;
   return failure;
 }
 
@@ -342,7 +342,8 @@ template <class T> bool Hierarchy<T>::refresh(const Rows &rows, Failure &failure
   if (total(failure.kind)) return true;
   // blocks that were found anew have messages anew
   if (peers_ && total(!all_join()) > 0) join();
-  if (numeric_.smoothed() || !numeric_.filtered() || numeric_.convective()) choose_visits();
+  const bool looks = numeric_.smoothed() || !numeric_.filtered() || numeric_.convective();
+  if (looks && !choose_visits()) failure.kind = Failure::rounded;
   return true;
 }
 

@@ -1,5 +1,5 @@
-// What Chebyshev's smoother of PC auxamg takes for the largest eigenvalue is not below it: else the preconditioner may
-// be indefinite.
+// What Chebyshev's smoother of PC auxamg takes for the largest eigenvalue, which must not be far below it: else the
+// preconditioner is indefinite.
 #include "auxamg_case.hpp"
 #include <array>
 #include <functional>

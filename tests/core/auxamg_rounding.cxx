@@ -82,12 +82,13 @@ TEST(auxamg_rounding, leaves_sums_of_rows)
         const std::vector<float> value = get(h.levels()[l].a);
         double                   worst = 0;
         for (int p = 0; p + 1 < (int)begin.size(); ++p) {
-          double sum = 0, diagonal = 0;
+          double sum = 0, diagonal = 0, moduli = 0;
           for (int e = begin[(size_t)p]; e < begin[(size_t)p + 1]; ++e) {
             sum += value[(size_t)e];
+            moduli += std::abs(value[(size_t)e]);
             if (column[(size_t)e] == p) diagonal = value[(size_t)e];
           }
-          worst = std::max(worst, std::abs(sum) / diagonal);
+          if (diagonal > 0.21 * moduli) worst = std::max(worst, std::abs(sum) / diagonal); // others are not corrected
         }
         EXPECT_LT(worst, 1e-7) << "seed " << seed << ", level " << l; // a diagonal's own rounding is 6e-8
       }
