@@ -97,19 +97,17 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps
 // away: the least eigenvalue from the second coarse grid down is below 0.3 there, and above in most other problems. An
 // AMLI-cycle takes two cycles on each coarse grid whose least eigenvalue is low. On the host that is little more
 // work; on a device it is many more launches of kernels on small grids, so there it must be asked for.
-template <class T> bool Hierarchy<T>::choose_cycle()
+template <class T> void Hierarchy<T>::choose_cycle()
 {
   constexpr double slow = 0.3, twice = 0.4, twice_on_first = 0.5, largest_weight = 1.7;
   constexpr int    steps_of_trial = 8, steps = 5; // a weight needs fewer
-  amli_ = false;
-  if (!choose_visits()) return false;
   for (Level<T> &l : levels_) l.amli_weight = 0;
   if (params_.cycle == Cycle::automatic) {
     // in space, with one unknown a node and two coarse grids, what V-cycles lose is lost between the mesh and the first
     const int l = std::min(2, last() - 1), least = params_.dim == 3 && params_.bs == 1 ? 2 : 1;
-    if (numeric_.difficult() || sweeps() || l < least || levels_[0].by_nodes()) return true;
-    if (spectrum(l, steps_of_trial)[0] >= slow) return true;
-  } else if (params_.cycle != Cycle::amli) return true;
+    if (numeric_.difficult() || sweeps() || l < least || levels_[0].by_nodes()) return;
+    if (spectrum(l, steps_of_trial)[0] >= slow) return;
+  } else if (params_.cycle != Cycle::amli) return;
   amli_ = true;
   std::array<double, 2> bounds = {1, 1};
   for (int l = last() - 1; l > 0; --l) { // with cycles that are chosen already
@@ -120,7 +118,6 @@ template <class T> bool Hierarchy<T>::choose_cycle()
     level.amli_weight = std::min(2 / (bounds[0] + std::max(bounds[1], 1.)), largest_weight);
     if (level.work.first.size() < level.work.b.size()) level.work.first = make<T>(level.work.b.size());
   }
-  return true;
 }
 
 // Where coefficients jump and nodes have one unknown, only the mesh visits its coarse grid twice, other grids the next
@@ -148,8 +145,8 @@ template <class T> bool Hierarchy<T>::choose_visits()
 
 template std::array<double, 2> Hierarchy<double>::spectrum(int, int);
 template std::array<double, 2> Hierarchy<float>::spectrum(int, int);
-template bool Hierarchy<double>::choose_cycle();
-template bool Hierarchy<float>::choose_cycle();
+template void Hierarchy<double>::choose_cycle();
+template void Hierarchy<float>::choose_cycle();
 template bool Hierarchy<double>::choose_visits();
 template bool Hierarchy<float>::choose_visits();
 

@@ -459,7 +459,7 @@ private:
   template <class V> struct  Grids;
   struct CycleSpace;
   std::array<double, 2>      spectrum(int l, int steps);
-  bool                       choose_cycle();
+  void                       choose_cycle();
   bool                       choose_visits();
   template <class V> void    cycle(bool begun, int top = 0, bool recorded = true);
   Frame                 frame_;

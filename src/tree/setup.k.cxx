@@ -328,7 +328,9 @@ template <class T> Failure Hierarchy<T>::setup(const Rows &rows, const double *x
   failure = numeric_.run(perm_, diagonal_, scale_, constants_);
   if (total(failure.kind)) return failure;
   join();
-  if (!choose_cycle()) failure.kind = Failure::rounded;
+  amli_ = false;
+  if (choose_visits()) choose_cycle();
+  else failure.kind = Failure::rounded;
   return failure;
 }
 

@@ -4,6 +4,7 @@
 #include "buffers.hpp"
 #include "unit.hpp"
 #include <cmath>
+#include <functional>
 #include <map>
 #include <random>
 #include <vector>
@@ -90,6 +91,51 @@ struct Matrix {
           }
         i.push_back((int)j.size());
       }
+  }
+};
+
+// Couplings between the nodes of a mesh
+struct Couplings {
+  int                                dim;
+  std::vector<std::map<int, double>> row;
+  int                                n() const { return (int)row.size(); }
+};
+using Weight = std::function<double(const int *, const int *)>; // between the nodes at two places
+
+// Of a square or cube of m nodes along each axis
+inline Couplings grid(int dim, int m, const Weight &weight)
+{
+  const int n = dim == 2 ? m * m : m * m * m;
+  Couplings graph{dim, std::vector<std::map<int, double>>((size_t)n)};
+  for (int p = 0; p < n; ++p) {
+    const int at[3] = {p % m, p / m % m, p / (m * m)};
+    for (int q = 0, step = 1; q < dim; ++q, step *= m) {
+      if (at[q] + 1 == m) continue;
+      int to[3] = {at[0], at[1], at[2]};
+      ++to[q];
+      graph.row[(size_t)p][p + step] = graph.row[(size_t)(p + step)][p] = weight(at, to);
+    }
+  }
+  return graph;
+}
+
+inline double unit(std::mt19937 &random) { return (double)(random() % 100000) / 100000; }
+
+// Of some couplings a matrix in compressed sparse rows, whose sums of rows are held[p], or zero without held.
+struct Laplacian {
+  std::vector<int>    i{0}, j;
+  std::vector<double> a;
+  explicit Laplacian(const Couplings &graph, const std::vector<double> &held = {})
+  {
+    for (int p = 0; p < graph.n(); ++p) {
+      double diagonal = held.empty() ? 0 : held[(size_t)p];
+      for (const auto &e : graph.row[(size_t)p]) {
+        j.push_back(e.first), a.push_back(-e.second);
+        diagonal += e.second;
+      }
+      j.push_back(p), a.push_back(diagonal);
+      i.push_back((int)j.size());
+    }
   }
 };
 

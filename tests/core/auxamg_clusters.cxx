@@ -5,7 +5,6 @@
 #include "exec/gather.hpp"
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <mpi.h>
 #include <random>
@@ -15,30 +14,6 @@ using namespace tessera;
 using namespace tessera::tree;
 
 namespace {
-
-// Couplings between the nodes of a mesh
-struct Couplings {
-  int                                dim;
-  std::vector<std::map<int, double>> row;
-  int                                n() const { return (int)row.size(); }
-};
-using Weight = std::function<double(const int *, const int *)>; // between the nodes at two places
-
-Couplings grid(int dim, int m, const Weight &weight)
-{
-  const int n = dim == 2 ? m * m : m * m * m;
-  Couplings graph{dim, std::vector<std::map<int, double>>((size_t)n)};
-  for (int p = 0; p < n; ++p) {
-    const int at[3] = {p % m, p / m % m, p / (m * m)};
-    for (int q = 0, step = 1; q < dim; ++q, step *= m) {
-      if (at[q] + 1 == m) continue;
-      int to[3] = {at[0], at[1], at[2]};
-      ++to[q];
-      graph.row[(size_t)p][p + step] = graph.row[(size_t)(p + step)][p] = weight(at, to);
-    }
-  }
-  return graph;
-}
 
 // The same with other numbers of nodes.
 Couplings renumbered(const Couplings &from, const std::vector<int> &number)
@@ -129,8 +104,6 @@ void check_numberings(const Couplings &graph, size_t least, const std::string &w
   EXPECT_GE(check(renumbered(graph, shuffled(graph.n(), false, 3)), what + ", a band in random order"), least) << what;
   EXPECT_GE(check(renumbered(graph, shuffled(graph.n(), true, 5)), what + ", in random order"), least) << what;
 }
-
-double unit(std::mt19937 &random) { return (double)(random() % 100000) / 100000; }
 
 } // namespace
 

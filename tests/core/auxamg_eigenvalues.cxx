@@ -1,42 +1,11 @@
 // What Chebyshev's smoother of PC auxamg takes for the largest eigenvalue, which must not be far below it: else the
 // preconditioner is indefinite.
 #include "auxamg_case.hpp"
-#include <array>
-#include <functional>
 
 using namespace tessera;
 using namespace tessera::tree;
 
 namespace {
-
-// A matrix on the nodes of a lattice
-struct Lattice {
-  int                                dim, m;
-  std::vector<std::map<int, double>> row;
-  std::array<int, 3>                 at(int p) const { return {p % m, p / m % m, p / (m * m)}; }
-};
-using Weight = std::function<double(const std::array<int, 3> &, const std::array<int, 3> &)>; // between two nodes
-
-// Of m nodes along each axis, held on one side
-Lattice lattice(int dim, int m, const Weight &weight)
-{
-  Lattice     g{dim, m, {}};
-  const int n = dim == 2 ? m * m : m * m * m;
-  g.row.resize((size_t)n);
-  for (int p = 0; p < n; ++p) {
-    const auto here = g.at(p);
-    for (int q = 0, step = 1; q < dim; ++q, step *= m) {
-      if (here[(size_t)q] + 1 == m) continue;
-      const double w = weight(here, g.at(p + step));
-      g.row[(size_t)p][p] += w, g.row[(size_t)p][p + step] -= w;
-      g.row[(size_t)(p + step)][p + step] += w, g.row[(size_t)(p + step)][p] -= w;
-    }
-    if (!here[0]) g.row[(size_t)p][p] += weight(here, here);
-  }
-  return g;
-}
-
-double unit(std::mt19937 &random) { return (double)(random() % 100000) / 100000; }
 
 // The largest Rayleigh quotient of B^-1 A that power iteration finds, with the smoother's B of level l.
 double largest(Level<double> &level)
@@ -69,19 +38,20 @@ double largest(Level<double> &level)
   return quotient;
 }
 
-void check(const Lattice &on, const std::string &what)
+// Nodes of a square or cube, held on one side
+void check(const Couplings &graph, int m, const std::string &what)
 {
-  std::vector<int>    i(1, 0), j;
-  std::vector<double> x, a;
-  for (int p = 0; p < (int)on.row.size(); ++p) {
-    for (const auto &e : on.row[(size_t)p]) j.push_back(e.first), a.push_back(e.second);
-    i.push_back((int)j.size());
-    for (int q = 0; q < on.dim; ++q) x.push_back(on.at(p)[(size_t)q]);
+  std::vector<double> x, held;
+  for (int p = 0; p < graph.n(); ++p) {
+    const int at[3] = {p % m, p / m % m, p / (m * m)};
+    x.insert(x.end(), at, at + graph.dim);
+    held.push_back(at[0] ? 0 : 1);
   }
-  Params params         = params_for(on.dim, 1);
+  const Laplacian matrix(graph, held);
+  Params params         = params_for(graph.dim, 1);
   params.part_functions = true;
-  const Buffer<Index>  rows_i = put_indices(i), rows_j = put_indices(j);
-  const Buffer<double> values = put(a);
+  const Buffer<Index>  rows_i = put_indices(matrix.i), rows_j = put_indices(matrix.j);
+  const Buffer<double> values = put(matrix.a);
   Hierarchy<double>    h(exec(), MPI_COMM_SELF, params);
   ASSERT_EQ(h.setup(rows_of(rows_i, rows_j, values), x.data(), {}, {}, false).kind, Failure::none);
   EXPECT_GT(h.parts(), 0) << what;
@@ -99,10 +69,10 @@ TEST(auxamg_eigenvalues, of_blocks_with_parts)
     for (unsigned seed = 1; seed <= 30; ++seed) {
       const int    m = dim == 2 ? 120 : 32, side = dim == 2 ? 8 : 4;
       std::mt19937 random(seed);
-      check(lattice(dim, m, [&](const std::array<int, 3> &a, const std::array<int, 3> &b) {
+      check(grid(dim, m, [&](const int *a, const int *b) {
         bool within = true;
-        for (size_t q = 0; q < 3; ++q) within = within && a[q] / side == b[q] / side;
+        for (int q = 0; q < dim; ++q) within = within && a[q] / side == b[q] / side;
         return (within || random() % 60 == 0 ? 1 : 1e-11) * std::pow(10., 2 * unit(random));
-      }), std::to_string(dim) + " dimensions, seed " + std::to_string(seed));
+      }), m, std::to_string(dim) + " dimensions, seed " + std::to_string(seed));
     }
 }

@@ -47,27 +47,17 @@ TEST(auxamg_rounding, leaves_sums_of_rows)
   for (unsigned seed = 4; seed < 8; ++seed) {
     std::mt19937                           random(seed);
     std::uniform_real_distribution<double> unit(0, 1);
-    std::vector<double>                    x, a, coefficient((size_t)n, 1.);
-    std::vector<int>                       i(1, 0), j;
+    std::vector<double>                    x, coefficient((size_t)n, 1.);
     for (int disk = 0; disk < 60; ++disk) {
       const double at[2] = {unit(random) * m, unit(random) * m}, radius = m * (0.02 + 0.07 * unit(random));
       for (int p = 0; p < n; ++p)
         if (std::hypot(p % m - at[0], p / m - at[1]) < radius) coefficient[(size_t)p] = disk % 2 ? 1e-2 : 1e2;
     }
-    for (int p = 0; p < n; ++p) {
-      double diagonal = 0;
-      for (int q : {p - m, p - 1, p + 1, p + m}) {
-        if (q < 0 || q >= n || (p / m != q / m && p % m != q % m)) continue;
-        j.push_back(q);
-        a.push_back(-2 / (1 / coefficient[(size_t)p] + 1 / coefficient[(size_t)q]));
-        diagonal -= a.back();
-      }
-      j.push_back(p), a.push_back(diagonal);
-      i.push_back((int)j.size());
-      x.push_back(p % m + 0.6 * unit(random)), x.push_back(p / m + 0.6 * unit(random));
-    }
-    const Buffer<Index>  pi = put_indices(i), pj = put_indices(j);
-    const Buffer<double> values = put(a);
+    for (int p = 0; p < n; ++p) x.push_back(p % m + 0.6 * unit(random)), x.push_back(p / m + 0.6 * unit(random));
+    const auto at = [&](const int *p) { return coefficient[(size_t)(p[0] + m * p[1])]; };
+    const Laplacian matrix(grid(2, m, [&](const int *p, const int *q) { return 2 / (1 / at(p) + 1 / at(q)); }));
+    const Buffer<Index>  pi = put_indices(matrix.i), pj = put_indices(matrix.j);
+    const Buffer<double> values = put(matrix.a);
     const Rows           rows = rows_of(pi, pj, values);
     Params               params;
     Failure              failure;
