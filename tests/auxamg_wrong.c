@@ -101,6 +101,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
     const PetscInt  k = first / bs + p;
     PetscReal       i = (PetscReal)(k % nx), j = (PetscReal)(k / nx);
     if (!strcmp(name, "equal")) i = j = 3;
+    if (!strcmp(name, "foreign")) i = fmod(1e4 * PetscSinReal((PetscReal)k + 1), 1), j = fmod(1e4 * PetscSinReal((PetscReal)k + 0.5), 1); /* of other nodes */
     if (!strcmp(name, "line")) i = j = (PetscReal)(k % nx) + 0.3 * (PetscReal)(k / nx);
     if (!strcmp(name, "duplicates")) i = PetscFloorReal(i / 2);
     if (!strcmp(name, "spread") && k % nx >= nx / 2) i = 1e12 + i, j = 1e12 + j; /* two clusters that are points to each other */
@@ -124,7 +125,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
   if (!strcmp(name, "noh5file")) ierr = PetscOptionsSetValue(NULL, "-pc_auxamg_coordinates", "/nowhere/points.h5:/x");
   if (options && !ierr) ierr = PetscOptionsPush(set);
   if ((options || strstr(name, "file")) && !ierr) ierr = KSPSetFromOptions(ksp);
-  if (give && !ierr) ierr = PCSetCoordinates(pc, dim, !strcmp(name, "number") && n ? n - 1 : n, points);
+  if (give && !ierr) ierr = PCSetCoordinates(pc, dim, !strcmp(name, "number") && n ? n - 1 : n, strcmp(name, "null") ? points : NULL);
   if (!ierr) ierr = KSPSolve(ksp, b, x);
   PetscCall(PetscPopErrorHandler());
   PetscCall(PetscOptionsClearValue(NULL, "-pc_auxamg_coordinates"));
@@ -159,12 +160,13 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
 
 int main(int argc, char **argv)
 {
-  static const char *const cases[] = {"good", "number", "nan", "equal", "line", "plane", "flat", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "penalty", "one penalty", "norows", "nonsquare", "nofile", "noh5file"};
+  static const char *const cases[] = {"good", "number", "null", "nan", "equal", "line", "plane", "flat", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "penalty", "one penalty", "norows", "nonsquare", "nofile", "noh5file"};
   static const char *const together[] = {"-pc_auxamg_variant aggregation -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant aggregation -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0", "-pc_auxamg_smoother_degree 101"};
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) PetscCall(Try(cases[c], 24, 17, 1, NULL));
+  PetscCall(Try("foreign", 100, 100, 1, NULL));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "one unknown, then seven unknowns per node:\n"));
   PetscCall(Try("good", 1, 1, 1, NULL));
   PetscCall(Try("good", 24, 17, 7, NULL));

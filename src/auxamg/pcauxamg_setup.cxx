@@ -36,12 +36,15 @@ static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
   case Failure::diagonal:
     PetscCall(PetscSNPrintf(
       mine, sizeof(mine), "the matrix is not positive definite: diagonal entry %.4g in row %" PetscInt_FMT "%s",
-      failure.value, row, failure.value == 0 ? "; unknowns that take no part need a 1 there" : ""));
+      failure.value, row,
+      failure.value == 0 ? "; unknowns that take no part need a 1 there"
+                         : "; a system that is negative definite must be multiplied by -1"));
     break;
   case Failure::indefinite:
     PetscCall(PetscSNPrintf(
       mine, sizeof(mine),
-      "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %.6g",
+      "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %.6g; "
+      "indefinite systems need another PC, such as lu or ilu",
       failure.value));
     break;
   default:
@@ -235,6 +238,10 @@ static PetscErrorCode ReportFailure(PC pc, const Failure &failure)
              "not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev",
              a->params.smoother == tessera::tree::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
+  PetscCheck(any != Failure::far, comm, PETSC_ERR_ARG_INCOMP,
+             "PC auxamg: coarse operators would have more than 6 times the entries of the matrix, which couples nodes "
+             "that lie far apart: are the coordinates (%s) those of the matrix' nodes, in the order of its rows?",
+             a->from.c_str());
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved "
              "exactly. Use more grids, or 0 for as many as it takes",
@@ -281,14 +288,17 @@ static PetscErrorCode SetUp(PC pc)
   a->current = PETSC_TRUE;
   int                      grids = 0;
   double                   nodes = 0;
+  bool                     symmetric = true;
   std::vector<std::string> doubts;
   WithHierarchy(a, [&](auto &h) {
     grids  = (int)h.levels().size();
     nodes  = h.levels()[0].nodes;
+    symmetric = h.symmetric();
     doubts = tessera::Doubts(a, h);
   });
   PetscCall(PetscInfo(pc, "%d grid%s, %.0f nodes on the mesh, coordinates of %s\n", grids, grids > 1 ? "s" : "", nodes,
                       a->from.c_str()));
+  if (!symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric: use it under gmres or bcgs, not under cg\n"));
   for (const std::string &doubt : doubts) PetscCall(PetscInfo(pc, "%s\n", doubt.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,7 +14,7 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
   if (h.crowded() > 0) {
     (void)PetscSNPrintf(text, sizeof(text),
                         "%.0f nodes lie in cells that cannot be split: they coincide, or sizes of elements are below "
-                        "2^-%d (%.0e) of the mesh's extent, and are only smoothed",
+                        "2^-%d (%.0e) of the mesh's extent (does a point lie far from all others?), and are only smoothed",
                         h.crowded(), tessera::tree::depth(a->params.dim),
                         std::exp2(-tessera::tree::depth(a->params.dim)));
     doubts.push_back(text);
@@ -85,10 +85,12 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   if (c.cycle == PC_AUXAMG_CYCLE_K)
     PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %" PetscInt_FMT " steps", c.inner));
   else PetscCall(PetscStrncpy(cycle, PCAuxAMGCycles[c.cycle], sizeof(cycle)));
-  bool convective = false, joined = false;
+  bool convective = false, symmetric = false, joined = false;
   int  twice = 0;
   TesseraCallCXX(tessera::WithHierarchy(
-    a, [&](const auto &h) { convective = h.convective(), joined = h.peers(), twice = h.twice(); }));
+    a, [&](const auto &h) {
+      convective = h.convective(), symmetric = h.symmetric(), joined = h.peers(), twice = h.twice();
+    }));
   if (c.cycle == PC_AUXAMG_CYCLE_W && twice < info.grids - 2)
     PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "w, v from grid number %d on", twice));
   PetscCall(PetscViewerASCIIPrintf(
@@ -100,6 +102,7 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
   PetscCall(ViewJumps(a, c, viewer));
   PetscCall(tessera::ViewMessages((PetscObject)pc, viewer, info.backend, joined));
+  if (!symmetric) PetscCall(PetscViewerASCIIPrintf(viewer, "  the matrix is not symmetric\n"));
   if (convective)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  operators of the grids stabilized: convection prevails\n"));
   PetscCall(PetscViewerASCIIPrintf(

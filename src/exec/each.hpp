@@ -16,6 +16,16 @@ HD inline void add_to(int *sum, int v)
   __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
 #endif
 }
+// *number += 1, where neighbours in the list mostly count at the same place
+HD inline void count_at(int *number)
+{
+#ifdef __CUDA_ARCH__
+  const unsigned same = __match_any_sync(__activemask(), (unsigned long long)number); // threads of the warp
+  if ((int)threadIdx.x % device::warp == __ffs((int)same) - 1) atomicAdd(number, __popc(same));
+#else
+  add_to(number, 1);
+#endif
+}
 HD inline void raise_to(int *largest, int v)
 {
 #ifdef __CUDA_ARCH__

@@ -43,6 +43,9 @@ PetscErrorCode FindCoordinates(const NodesOf &of, const Coordinates &given, cons
 // The same error, where there is no such list, no file and no DM with coordinates, without looking at them.
 PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, const char *file, const char *option);
 
+// Error of this process: so many points cannot be at x.
+PetscErrorCode CheckPoints(const char *who, PetscInt n, const PetscReal *x);
+
 // Makes pc keep what PCSetCoordinates() gives, whatever its type does with it.
 PetscErrorCode ListenForCoordinates(PC pc);
 // Removes the composed functions of ListenForCoordinates(): later coordinates go to pc's type alone. Those that pc has

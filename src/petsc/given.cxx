@@ -34,6 +34,7 @@ PetscErrorCode Set(PC pc, PetscInt dim, PetscInt n, PetscReal *x)
   PetscCall(Find(pc, &kept));
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "PCSetCoordinates() gave %" PetscInt_FMT " coordinates per node, and there are to be 1, 2 or 3", dim);
+  PetscCall(CheckPoints("Tessera", n, x));
   const size_t all = (size_t)(dim * n);
   kept->given.dim  = dim;
   kept->given.from = "PCSetCoordinates()";
@@ -56,6 +57,14 @@ PetscErrorCode Get(PC pc, const Coordinates **given)
 }
 
 } // namespace
+
+PetscErrorCode CheckPoints(const char *who, PetscInt n, const PetscReal *x)
+{
+  PetscFunctionBegin;
+  PetscCheck(n >= 0 && (x || !n), PETSC_COMM_SELF, n < 0 ? PETSC_ERR_ARG_OUTOFRANGE : PETSC_ERR_ARG_NULL,
+             "%s: PCSetCoordinates() gave %" PetscInt_FMT " points%s", who, n, x ? "" : " at a null pointer");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode ListenForCoordinates(PC pc)
 {

@@ -73,7 +73,8 @@ PetscErrorCode FindBlockSize(PetscObject solver, const char *who, Mat A, const C
     PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
                "%s: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT
                " rows with block size %" PetscInt_FMT
-               ": each process must give a point for each of its nodes, which have the same number of rows",
+               ": each process must give a point for each of its nodes, which have the same number of rows. Several "
+               "unknowns per node need MatSetBlockSize() before the rows are divided among processes",
                who, all[1], all[0], *bs);
     *bs = k;
   }

@@ -67,9 +67,10 @@ template <class T> struct Hierarchy<T>::CycleSpace {
   }
 };
 
-// Of A with the cycle from level l down as preconditioner, by some steps of conjugate gradients; {1, 1} where these say
-// nothing. The largest one is at most one, but for rounding and an eigenvalue that the smoother underestimates.
-template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps)
+// The least and the largest eigenvalue of A with the cycle from level l down as preconditioner, by some steps of
+// conjugate gradients; {1, 1} where these say nothing. The largest one is at most one, but for rounding and an eigenvalue
+// that the smoother underestimates. The third number is 1 if the steps broke down: rounding has made the cycle indefinite.
+template <class T> std::array<double, 3> Hierarchy<T>::spectrum(int l, int steps)
 {
   constexpr double    found = 1e-9; // of the first residual's square: what is left in single precision is rounding
   CycleSpace          space{*this, l};
@@ -87,10 +88,11 @@ template <class T> std::array<double, 2> Hierarchy<T>::spectrum(int l, int steps
   });
   const int n = (int)(tridiagonal.size() + 1) / 2;
   // processes agree on it, whose sums of a grid that each of them has may differ by rounding
-  double least_and_largest[2] = {worked ? -multigrid::smallest_eigenvalue(n, tridiagonal.data()) : -1,
-                                 worked ? multigrid::largest_eigenvalue(n, tridiagonal.data()) : 1};
-  MPI_Allreduce(MPI_IN_PLACE, least_and_largest, 2, MPI_DOUBLE, MPI_MAX, comm_);
-  return {-least_and_largest[0], least_and_largest[1]};
+  double result[3] = {worked ? -multigrid::smallest_eigenvalue(n, tridiagonal.data()) : -1,
+                      worked ? multigrid::largest_eigenvalue(n, tridiagonal.data()) : 1,
+                      (double)(n < steps && residual > found)};
+  MPI_Allreduce(MPI_IN_PLACE, result, 3, MPI_DOUBLE, MPI_MAX, comm_);
+  return {-result[0], result[1], result[2]};
 }
 
 // A V-cycle loses much of what coarse grids know of a body that is thin and bends, or of a comb, whose parts meet far
@@ -109,7 +111,7 @@ template <class T> void Hierarchy<T>::choose_cycle()
     if (spectrum(l, steps_of_trial)[0] >= slow) return;
   } else if (params_.cycle != Cycle::amli) return;
   amli_ = true;
-  std::array<double, 2> bounds = {1, 1};
+  std::array<double, 3> bounds = {1, 1, 0};
   for (int l = last() - 1; l > 0; --l) { // with cycles that are chosen already
     const bool measured = l > 1 || last() == 2; // the largest grid has slightly lower bounds than the next
     if (measured) bounds = spectrum(l, steps);
@@ -133,18 +135,18 @@ template <class T> void Hierarchy<T>::choose_cycle()
 // in fifty others. False: it is so, and double precision may be taken.
 template <class T> bool Hierarchy<T>::choose_visits()
 {
-  constexpr double lost  = 0.35, sound = 10;
+  constexpr double lost  = 0.35;
   constexpr int    steps = 16, few_steps = 8, second = 2;
   twice_ = INT_MAX;
   if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return true;
   twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
   if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps)[0] >= lost) return true;
   numeric_.find_coarse_parts();
-  return !params_.falls_back || total(constants_ || coarsest_.dropped > 0) == 0 || spectrum(1, few_steps)[1] < sound;
+  return !params_.falls_back || total(constants_ || coarsest_.dropped > 0) == 0 || !(spectrum(0, few_steps)[2] > 0);
 }
 
-template std::array<double, 2> Hierarchy<double>::spectrum(int, int);
-template std::array<double, 2> Hierarchy<float>::spectrum(int, int);
+template std::array<double, 3> Hierarchy<double>::spectrum(int, int);
+template std::array<double, 3> Hierarchy<float>::spectrum(int, int);
 template void Hierarchy<double>::choose_cycle();
 template void Hierarchy<float>::choose_cycle();
 template bool Hierarchy<double>::choose_visits();

@@ -81,6 +81,10 @@ template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector
 
 constexpr int most_trees = 40; // that are looked at
 
+// Where couplings are between nodes all over the mesh, the first coarse operator has more than so many times the
+// entries of the matrix, from some ten thousand nodes on. Else it has fewer entries than the matrix or a grid of squares.
+constexpr double foreign = 6, of_squares = 9;
+
 // Leaves in space, of the nodes of the grid before: the balance makes so many where nodes gather about points. Other
 // meshes that were measured have at most a fifth with cells of the usual size. Smaller cells, which mean more of them,
 // count for the mesh alone, as trees are nested.
@@ -226,6 +230,8 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
     keep_first(exec_, (size_t)from.transfer.cells * (size_t)from.transfer.corners, from.transfer.vertex);
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
+  if (coarse.nonzeros > foreign * std::max(levels_[0].nonzeros, of_squares * params_.bs * params_.bs * levels_[0].nodes))
+    return Failure::far;
   if (sweeps()) {
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }

@@ -303,6 +303,7 @@ public:
   bool     filtered() const { return filtered_; }
   bool     smoothed() const { return smoothed_; }
   bool     convective() const { return convective_; }
+  bool     symmetric() const { return symmetric_; }
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const;
   uint64_t setups() const { return setups_; }
@@ -344,12 +345,11 @@ private:
   Buffer<T>                  parts_, sums_;     // on the device: of all leaves' products; of a grid's rows
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // counts changes of what recorded cycles hold
-  bool                       filtered_ = false; // the interpolation is smoothed
-  bool                       smoothed_ = false; // by the last run()
+  bool                       filtered_ = false, smoothed_ = false; // the interpolation, also by the last run()
   bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
+  bool                       symmetric_ = true;
   bool                       convective_ = false; // asymmetry outweighs diffusion on some coarse grid
-  // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
-  Buffer<T>                  old_;
+  Buffer<T>                  old_; // values of a grid before; stays on a device, whose driver takes 0.2 ms for it
 };
 
 template <class T> class Hierarchy : Context {
@@ -390,6 +390,7 @@ public:
   double                      crowded() const { return crowded_; } // nodes in cells of too many that cannot be split
   bool                        filtered() const { return numeric_.filtered(); }
   bool                        convective() const { return numeric_.convective(); }
+  bool                        symmetric() const { return numeric_.symmetric(); }
   Cycle cycle_kind() const
   {
     return params_.cycle != Cycle::automatic ? params_.cycle
@@ -458,7 +459,7 @@ private:
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
   struct CycleSpace;
-  std::array<double, 2>      spectrum(int l, int steps);
+  std::array<double, 3>      spectrum(int l, int steps);
   void                       choose_cycle();
   bool                       choose_visits();
   template <class V> void    cycle(bool begun, int top = 0, bool recorded = true);

@@ -113,12 +113,7 @@ template <class T> bool PartFunctions<T>::may_have_parts(Level<T> &level) const
   Buffer<T> inverse = make_unset<T>(level.exec, (size_t)(level.n + level.ghosts));
   for_each(level.exec, level.n, CopyValues<T>{level.inverse.data(), inverse.data()});
   level.halo(inverse.data());
-  const double     most  = level.nodes / 2;
-  const Components of    = components(comm_, level, inverse.data(), (T)tied_in_part, least_in_part, most);
-  double           parts = 0;
-  for (int size : of.size) parts += size >= least_in_part && size <= most;
-  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &parts, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  return parts > 0;
+  return count_components(comm_, level, inverse.data(), (T)tied_in_part, least_in_part, level.nodes / 2) > 0;
 }
 
 // The parts of nodes with those labels, ghosts included: first those that processes share, which are known to be in

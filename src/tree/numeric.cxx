@@ -47,16 +47,17 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   Failure   failure;
   const int last  = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
-  bool      skew = false, shape_stays = known && levels_[0].change < slight;
+  bool      shape_stays = known && levels_[0].change < slight;
   ++setups_;
   convective_ = false;
+  symmetric_  = true;
   prepare_statistics();
   if (const size_t largest = max_values(levels_); strategy_->keeps_work && !sweeps() && old_.size() < largest)
     old_ = make_unset<T>(largest);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
-    if (l == 1) skew = asymmetric(level);
-    if (l && skew) stabilise(level);
+    if (l == 1) symmetric_ = !asymmetric(level);
+    if (l && !symmetric_) stabilise(level);
     diagonal(level, l, perm, place);
     if (l == last) break;
     if (!l) {

@@ -64,8 +64,8 @@ inline Params params_for(int dim, int bs)
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
-  // lost: the device of some process
-  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost, rounded } kind = none;
+  // far: couplings are between nodes that lie far apart; lost: the device of some process
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, far, uncoloured, lost, rounded } kind = none;
   long   row   = -1;
   double value = 0;
 };

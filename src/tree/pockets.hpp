@@ -9,13 +9,8 @@ namespace tessera::tree {
 // Collective.
 template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int limit);
 
-// Of own nodes: the size of the component, and a number that all its nodes have, on any process. Empty lists, on one
-// process: no component has `least` nodes or more and not more than `most`.
-struct Components {
-  std::vector<int>    size;
-  std::vector<double> label;
-};
+// How many components there are with `least` nodes or more and not more than `most`.
 template <class T>
-Components components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int least, double most);
+double count_components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int least, double most);
 
 } // namespace tessera::tree

@@ -15,7 +15,21 @@ namespace tessera::tree {
 
 namespace {
 
-// Nodes that are not weakly coupled belong together; with ghosts.
+// Nodes that are not weakly coupled belong together; with ghosts. Where each begins with the least of those before it,
+// threads rarely wait for each other.
+template <class T> struct PointToLeast {
+  const int *i, *j;
+  const T   *a, *inverse;
+  T          weak;
+  int        n, *parent;
+  HD void    operator()(int p) const
+  {
+    int least = p;
+    for (int e = p < n ? i[p] : 0, end = p < n ? i[p + 1] : 0; e < end; ++e)
+      if (j[e] < least && tied(a[e], inverse[p], inverse[j[e]], weak)) least = j[e];
+    parent[p] = least;
+  }
+};
 template <class T> struct TieNodes {
   const int *i, *j;
   const T   *a, *inverse;
@@ -33,7 +47,7 @@ template <class T> struct TieNodes {
 };
 struct CountMembers {
   int    *parent, *size;
-  HD void operator()(int p) const { add_to(size + root_of(parent, p), 1); }
+  HD void operator()(int p) const { count_at(size + root_of(parent, p)); }
 };
 struct CountBetween {
   const int *size;
@@ -51,48 +65,78 @@ struct MarkPockets {
   HD void        operator()(int p) const { mark[p] = size[p] > 1 && size[p] <= max_strong_block; }
 };
 
-// The number of nodes of each component becomes that of all processes, of those that have ghosts; of larger ones than
-// `limit` some number above. n: own nodes, which come first, also as roots. Returns a label for each root: the least
-// number of a root that the component has on any process.
+// What is told of components at the border to another process: the number among all processes of the own root of a
+// ghost's component, or -1, and of the root that the ghost's owner has.
+struct NumberOfRoot {
+  int    *parent;
+  double  before;
+  double *number;
+  HD void operator()(int p) const { number[p] = before + root_of(parent, p); }
+};
+struct RootsOfGhost {
+  int          *parent, n;
+  double        before;
+  const double *number;
+  double       *pair;
+  HD void       operator()(int g) const
+  {
+    const int root = root_of(parent, n + g);
+    pair[2 * g]     = root < n ? before + root : -1;
+    pair[2 * g + 1] = number[n + g];
+  }
+};
+
+// Own roots of components that have nodes of several processes; of each the least number of a root on any process, and
+// how many nodes all processes have.
+struct SharedRoots {
+  double              before; // nodes of the processes before this one
+  std::vector<int>    root, mine; // mine: own nodes of each
+  std::vector<double> label, size;
+};
 template <class T>
-std::vector<double> count_over_processes(Level<T> &level, MPI_Comm comm, const std::vector<int> &root, int limit,
-                                         std::vector<int> &size)
+SharedRoots join_processes(Level<T> &level, MPI_Comm comm, Buffer<int> &parent, const Buffer<int> &size)
 {
-  const int           n = level.n, all = n + level.ghosts;
-  const double        before = sum_before(comm, (double)n); // all nodes may be more than an int counts
-  std::vector<double> number((size_t)all), pairs;           // of the root; roots that are of the same component
-  for (int p = 0; p < n; ++p) number[(size_t)p] = before + root[(size_t)p];
-  Buffer<double> numbers = copy_to(level.exec.space, number);
-  level.exchange.forward(numbers.data(), 1);
-  const std::vector<double>           known = listed(numbers);
+  const Exec    &exec = level.exec;
+  const int      n = level.n, ghosts = level.ghosts;
+  SharedRoots    shared{sum_before(comm, (double)n), {}, {}, {}, {}}; // all nodes may be more than an int counts
+  Buffer<double> number = make_unset<double>(exec, (size_t)(n + ghosts)),
+                 pair   = make_unset<double>(exec, 2 * (size_t)ghosts);
+  for_each(exec, n, NumberOfRoot{parent.data(), shared.before, number.data()});
+  level.exchange.forward(number.data(), 1);
+  for_each(exec, ghosts, RootsOfGhost{parent.data(), n, shared.before, number.data(), pair.data()});
+  const std::vector<double>           known = listed(pair);
   std::set<std::pair<double, double>> ties;
-  for (int g = n; g < all; ++g)
-    if (root[(size_t)g] < n && ties.insert({before + root[(size_t)g], known[(size_t)g]}).second)
-      pairs.insert(pairs.end(), {before + root[(size_t)g], known[(size_t)g]});
-  std::map<double, double> parent;
+  std::vector<double>                 pairs;
+  for (size_t g = 0; g < known.size(); g += 2)
+    if (known[g] >= 0 && ties.insert({known[g], known[g + 1]}).second)
+      pairs.insert(pairs.end(), {known[g], known[g + 1]});
+  std::map<double, double> above;
   const auto               find = [&](double r) {
-    double &above = parent.emplace(r, r).first->second;
-    while (above != parent[above]) above = parent[above];
-    return above;
+    double &of = above.emplace(r, r).first->second;
+    while (of != above[of]) of = above[of];
+    return of;
   };
   const std::vector<double> joined = gather_from_all(comm, pairs).all;
   for (size_t k = 0; k < joined.size(); k += 2) {
     const double a = find(joined[k]), b = find(joined[k + 1]);
-    parent[std::max(a, b)] = std::min(a, b);
+    above[std::max(a, b)] = std::min(a, b);
   }
-  std::vector<double> label((size_t)all), mine; // labels and sizes
-  for (int p = 0; p < n; ++p) {
-    label[(size_t)p] = before + p;
-    if (root[(size_t)p] != p || !parent.count(before + p)) continue;
-    label[(size_t)p] = find(before + p);
-    mine.insert(mine.end(), {label[(size_t)p], (double)size[(size_t)p]});
+  for (auto own = above.lower_bound(shared.before); own != above.end() && own->first < shared.before + n; ++own)
+    shared.root.push_back((int)(own->first - shared.before));
+  const Buffer<int> list = copy_to(exec.space, shared.root);
+  Buffer<int>       sizes = make_unset<int>(exec, list.size());
+  for_each(exec, (int)list.size(), GatherValues<int>{list.data(), size.data(), sizes.data()});
+  shared.mine = listed(sizes);
+  std::vector<double> message; // labels and sizes
+  for (size_t k = 0; k < shared.mine.size(); ++k) {
+    shared.label.push_back(find(shared.before + shared.root[k]));
+    message.insert(message.end(), {shared.label[k], (double)shared.mine[k]});
   }
   std::map<double, double>  sum;
-  const std::vector<double> gathered = gather_from_all(comm, mine).all;
+  const std::vector<double> gathered = gather_from_all(comm, message).all;
   for (size_t k = 0; k < gathered.size(); k += 2) sum[gathered[k]] += gathered[k + 1];
-  for (int p = 0; p < n; ++p)
-    if (sum.count(label[(size_t)p])) size[(size_t)p] = (int)std::min(sum[label[(size_t)p]], (double)limit + 1);
-  return label;
+  for (const double label : shared.label) shared.size.push_back(sum[label]);
+  return shared;
 }
 
 // The root of each node, ghosts included, and how many own nodes each root has.
@@ -104,16 +148,9 @@ void find_roots(const Level<T> &level, const T *inverse, T weak, Buffer<int> &pa
   parent = make_unset<int>(exec, (size_t)all);
   size   = make_unset<int>(exec, (size_t)all);
   size.zero();
-  for_each(exec, all, Enumerate{parent.data()});
+  for_each(exec, all, PointToLeast<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
   for_each(exec, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
   for_each(exec, n, CountMembers{parent.data(), size.data()});
-}
-// On the host; the roots of lesser ones are known.
-std::vector<int> listed_roots(const Buffer<int> &parent)
-{
-  std::vector<int> root = listed(parent);
-  for (int &r : root) r = root[(size_t)r];
-  return root;
 }
 
 } // namespace
@@ -125,9 +162,11 @@ template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, c
   Buffer<int> parent, of = make_unset<int>(exec, (size_t)all), size;
   find_roots(level, inverse, weak, parent, size);
   if (level.distributed) {
-    std::vector<int> sizes = listed(size);
-    count_over_processes(level, comm, listed_roots(parent), limit, sizes);
-    size = copy_to(exec.space, sizes);
+    const SharedRoots shared = join_processes(level, comm, parent, size);
+    std::vector<int>  sizes;
+    for (const double s : shared.size) sizes.push_back((int)std::min(s, (double)limit + 1));
+    const Buffer<int> root = copy_to(exec.space, shared.root), joined = copy_to(exec.space, sizes);
+    for_each(exec, (int)root.size(), ScatterValues<int>{root.data(), joined.data(), size.data()});
   }
   for_each(exec, all, SizeOfNode{parent.data(), size.data(), of.data()});
   if (level.distributed) level.exchange.forward(of.data(), 1);
@@ -135,23 +174,21 @@ template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, c
 }
 
 template <class T>
-Components components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int least, double most)
+double count_components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int least, double most)
 {
   Buffer<int>    parent, size;
-  Buffer<double> found(Extent{1, level.exec.space});
+  Buffer<double> sum(Extent{1, level.exec.space});
   find_roots(level, inverse, weak, parent, size);
-  sum_each(level.exec, level.n, CountBetween{size.data(), least, most}, found.data());
-  if (!level.distributed && !(fetch(found, 0) > 0)) return {};
-  const std::vector<int> root = listed_roots(parent);
-  std::vector<int>       sizes = listed(size);
-  std::vector<double>    label(root.begin(), root.end());
-  if (level.distributed) label = count_over_processes(level, comm, root, INT_MAX - 1, sizes);
-  Components of;
-  for (int p = 0; p < level.n; ++p) {
-    of.size.push_back(sizes[(size_t)root[(size_t)p]]);
-    of.label.push_back(label[(size_t)root[(size_t)p]]);
+  sum_each(level.exec, level.n, CountBetween{size.data(), least, most}, sum.data());
+  double found = fetch(sum, 0);
+  if (!level.distributed) return found;
+  const SharedRoots shared = join_processes(level, comm, parent, size);
+  for (size_t k = 0; k < shared.root.size(); ++k) {
+    found -= shared.mine[k] >= least && shared.mine[k] <= most;
+    found += shared.label[k] == shared.before + shared.root[k] && shared.size[k] >= least && shared.size[k] <= most;
   }
-  return of;
+  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm);
+  return found;
 }
 
 // Is each node in a pocket? inverse: of the diagonal, with ghosts.
@@ -165,7 +202,7 @@ template <class T> Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> 
 
 #define INSTANTIATE(T) \
   template Buffer<int>           component_sizes(MPI_Comm, Level<T> &, const T *, T, int); \
-  template Components            components(MPI_Comm, Level<T> &, const T *, T, int, double); \
+  template double                count_components(MPI_Comm, Level<T> &, const T *, T, int, double); \
   template Buffer<unsigned char> NumericSetup<T>::find_pockets(Level<T> &, const T *);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -68,6 +68,10 @@ PetscErrorCode TreeMatrix::ReportFailure(const MeshSource &source, Mat J, const 
   PetscCheck(any != Failure::too_long, comm, PETSC_ERR_SUP,
              "%s: rows of the Jacobian are coupled with more than 65000 others. Use -snes_type vinewtonrsls",
              source.who);
+  PetscCheck(any != Failure::far, comm, PETSC_ERR_ARG_INCOMP,
+             "%s: coarse operators would have more than 6 times the entries of the Jacobian, which couples nodes that "
+             "lie far apart: are the coordinates those of its nodes, in the order of its rows?",
+             source.who);
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "%s: with so few grids (-snes_vipmg_levels) more than 2000 unknowns remain to be solved exactly. Use more "
              "grids, or 0 for as many as it takes",
