@@ -209,7 +209,7 @@ int main(int argc, char **argv)
   testset:
     nsize: {{1 2 3 4}}
     args: -ksp_view -ksp_type gmres -ksp_pc_side right -ksp_norm_type unpreconditioned -shuffle {{0 1}}
-    filter: grep -E "iterations,|degree|convection|mesh: |grid [0-9]|exactly" | sed -e "s|, largest eigenvalue.*||"
+    filter: grep -E "iterations,|degree|convection|is not symmetric|mesh: |grid [0-9]|exactly" | sed -e "s|, largest eigenvalue.*||"
     test:
       suffix: convection
       args: -n 100 -wind {{20 200}separate output}
@@ -283,13 +283,16 @@ int main(int argc, char **argv)
     test:
       suffix: visits_comb
       args: -mesh comb -n 60 -pc_auxamg_precision double -symmetric -again
-    test: # beside a null space, in single precision, too
-      suffix: visits_neumann
-      args: -mesh comb -n 60 -neumann
-      filter: grep -E "iterations,|nodes in a cell|functions of each" | sed -e "s/: 1[4-7] iterations/: 14 to 17 iterations/"
-    test:
+    test: # beside a null space
       suffix: visits_neumann_double
       args: -mesh comb -n 60 -neumann -pc_auxamg_precision double
+
+  # the same in single precision, whose rounding may take up to three iterations
+  test:
+    suffix: visits_neumann
+    nsize: {{1 3}}
+    args: -ksp_view -jump 1e4 -mesh comb -n 60 -neumann
+    filter: grep -E "iterations,|nodes in a cell|functions of each" | sed -e "s/: 1[4-7] iterations/: 14 to 17 iterations/"
 
   # 0.4 % of the nodes have neighbors in no leaf of theirs: no vertex has several functions
   test:

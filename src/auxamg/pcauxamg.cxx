@@ -226,7 +226,7 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   if (!dim && !n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
-  PetscCall(tessera::CheckPoints("PC auxamg", n, coordinates));
+  PetscCall(tessera::CheckPointer("PC auxamg", n, coordinates));
   a->given.dim = dim;
   PetscCall(TakeCoordinates(pc, coordinates, (size_t)(dim * n)));
   a->given.from   = "PCSetCoordinates()";

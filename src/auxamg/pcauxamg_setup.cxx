@@ -44,7 +44,7 @@ static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
     PetscCall(PetscSNPrintf(
       mine, sizeof(mine),
       "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %.6g; "
-      "indefinite systems need another PC, such as lu or ilu",
+      "indefinite systems need another PC, such as lu",
       failure.value));
     break;
   default:
@@ -190,7 +190,8 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNo
   PetscCall(PCGetDM(pc, &nodes.dm));
   PetscCall(tessera::FindCoordinates(nodes, a->given, a->options.file.c_str(), option.c_str(), &found, &use));
   PetscCall(Parameters(pc, use->dim));
-  a->from           = use->from;
+  a->from                 = use->from;
+  a->params.judges_places = !use->guessed;
   if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
   // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
   const bool chebyshev = a->params.smoother == tessera::tree::Smoother::chebyshev ||
@@ -205,7 +206,8 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNo
     if (failure->kind == Failure::rounded) {
       PetscCall(
         PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator "
-                      "singular, or entries are beyond it on a device: the hierarchy is in double precision\n"));
+                      "singular or the cycle indefinite, or entries are beyond it on a device: the hierarchy is in "
+                      "double precision\n"));
       single = false;
     }
     a->params.falls_back = single && a->options.precision == TESSERA_PRECISION_AUTO;
@@ -239,8 +241,8 @@ static PetscErrorCode ReportFailure(PC pc, const Failure &failure)
              a->params.smoother == tessera::tree::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
   PetscCheck(any != Failure::far, comm, PETSC_ERR_ARG_INCOMP,
-             "PC auxamg: coarse operators would have more than 6 times the entries of the matrix, which couples nodes "
-             "that lie far apart: are the coordinates (%s) those of the matrix' nodes, in the order of its rows?",
+             "PC auxamg: the matrix couples nodes that lie far apart, so that a coarse operator would have more than 6 "
+             "times its entries: are the coordinates (%s) those of the matrix' nodes, in the order of its rows?",
              a->from.c_str());
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved "
@@ -298,7 +300,8 @@ static PetscErrorCode SetUp(PC pc)
   });
   PetscCall(PetscInfo(pc, "%d grid%s, %.0f nodes on the mesh, coordinates of %s\n", grids, grids > 1 ? "s" : "", nodes,
                       a->from.c_str()));
-  if (!symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric: use it under gmres or bcgs, not under cg\n"));
+  if (!symmetric)
+    PetscCall(PetscInfo(pc, "The matrix is not symmetric: gmres and bcgs solve such systems, cg does not\n"));
   for (const std::string &doubt : doubts) PetscCall(PetscInfo(pc, "%s\n", doubt.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

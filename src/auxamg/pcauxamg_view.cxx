@@ -13,8 +13,8 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
   const double             complexity = ComplexityOf(h).entries;
   if (h.crowded() > 0) {
     (void)PetscSNPrintf(text, sizeof(text),
-                        "%.0f nodes lie in cells that cannot be split: they coincide, or sizes of elements are below "
-                        "2^-%d (%.0e) of the mesh's extent (does a point lie far from all others?), and are only smoothed",
+                        "%.0f nodes lie in cells that cannot be split and are only smoothed: they coincide, or sizes "
+                        "of elements are below 2^-%d (%.0e) of the mesh's extent. Does a point lie far from all others?",
                         h.crowded(), tessera::tree::depth(a->params.dim),
                         std::exp2(-tessera::tree::depth(a->params.dim)));
     doubts.push_back(text);
@@ -55,8 +55,10 @@ static PetscErrorCode ViewJumps(PC_AuxAMG *a, const PCAuxAMGChoice &c, PetscView
   if (c.parts > 0)
     PetscCall(PetscViewerASCIIPrintf(
       viewer,
-      "  %.0f part%s of the mesh that hardly anything ties to each other: the smoother has functions of each%s\n",
-      (double)c.parts, c.parts > 1 ? "s" : "", on_coarse_grids ? ", on coarse grids, too" : ""));
+      "  %.0f %s: the smoother has functions of %s%s\n", (double)c.parts,
+      c.parts > 1 ? "parts of the mesh that hardly anything ties to each other"
+                  : "part of the mesh that hardly anything ties to the rest",
+      c.parts > 1 ? "each" : "it", on_coarse_grids ? ", on coarse grids, too" : ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,8 +127,8 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
                                        (double)g.row, by));
   }
   PetscCall(PetscViewerASCIIPrintf(
-    viewer, "    the last exactly: %" PetscInt_FMT " unknowns, %" PetscInt_FMT " eigenvalues are zero\n", info.exact,
-    c.dropped));
+    viewer, "    the last exactly: %" PetscInt_FMT " unknown%s, %" PetscInt_FMT " eigenvalue%s zero\n", info.exact,
+    info.exact == 1 ? "" : "s", c.dropped, c.dropped == 1 ? " is" : "s are"));
   if (info.dirichlet)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "  %" PetscInt_FMT " Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n",

@@ -16,7 +16,7 @@ HD inline void add_to(int *sum, int v)
   __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
 #endif
 }
-// *number += 1, where neighbours in the list mostly count at the same place
+// *number += 1, where neighbours in the list mostly count at the same place; in kernels of for_each()
 HD inline void count_at(int *number)
 {
 #ifdef __CUDA_ARCH__

@@ -235,6 +235,7 @@ PetscErrorCode FromCouplings(const NodesOf &of, Coordinates *found)
   TesseraCallCXX(coordinates_of_graph(pattern, &dim, x));
   found->dim  = dim;
   found->from = "distances along the couplings";
+  found->guessed = true;
   TesseraCallCXX(found->x.resize((size_t)(n * dim)));
   std::copy_n(x.data() + first * dim, n * dim, found->x.data());
   PetscFunctionReturn(PETSC_SUCCESS);

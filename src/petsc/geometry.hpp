@@ -14,6 +14,7 @@ struct Coordinates {
   double              low[3] = {}, high[3] = {}; // of this process's points, by Inspect()
   bool                finite = true;
   uint64_t            number = 0; // how often they have been given
+  bool                guessed = false; // from the couplings of the matrix
   void                Inspect(const double *v, size_t n); // looks at all of them, once
 };
 
@@ -43,8 +44,8 @@ PetscErrorCode FindCoordinates(const NodesOf &of, const Coordinates &given, cons
 // The same error, where there is no such list, no file and no DM with coordinates, without looking at them.
 PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, const char *file, const char *option);
 
-// Error of this process: so many points cannot be at x.
-PetscErrorCode CheckPoints(const char *who, PetscInt n, const PetscReal *x);
+// An error, on this process alone, where n is negative, or x is null though there are points.
+PetscErrorCode CheckPointer(const char *who, PetscInt n, const PetscReal *x);
 
 // Makes pc keep what PCSetCoordinates() gives, whatever its type does with it.
 PetscErrorCode ListenForCoordinates(PC pc);

@@ -34,7 +34,7 @@ PetscErrorCode Set(PC pc, PetscInt dim, PetscInt n, PetscReal *x)
   PetscCall(Find(pc, &kept));
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "PCSetCoordinates() gave %" PetscInt_FMT " coordinates per node, and there are to be 1, 2 or 3", dim);
-  PetscCall(CheckPoints("Tessera", n, x));
+  PetscCall(CheckPointer("Tessera", n, x));
   const size_t all = (size_t)(dim * n);
   kept->given.dim  = dim;
   kept->given.from = "PCSetCoordinates()";
@@ -58,7 +58,7 @@ PetscErrorCode Get(PC pc, const Coordinates **given)
 
 } // namespace
 
-PetscErrorCode CheckPoints(const char *who, PetscInt n, const PetscReal *x)
+PetscErrorCode CheckPointer(const char *who, PetscInt n, const PetscReal *x)
 {
   PetscFunctionBegin;
   PetscCheck(n >= 0 && (x || !n), PETSC_COMM_SELF, n < 0 ? PETSC_ERR_ARG_OUTOFRANGE : PETSC_ERR_ARG_NULL,

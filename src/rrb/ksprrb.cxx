@@ -106,8 +106,8 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
   if (r->report.kind == tessera::WrongRow::not_finite) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(r->report.asymmetry <= tuning::asymmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP,
              "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is "
-             "%.6g of the largest diagonal entry, and %.6g would do). Use -ksp_type gmres -pc_type rrb; or -ksp_type "
-             "cg -pc_type rrb, where this is an error of the matrix that may be ignored",
+             "%.6g of the largest diagonal entry, and %.6g would do). Use -ksp_type gmres -pc_type rrb; if the "
+             "matrix should be symmetric and its error does not matter, -ksp_type cg -pc_type rrb",
              (double)r->report.asymmetry, tuning::asymmetric);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

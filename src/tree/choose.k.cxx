@@ -32,6 +32,15 @@ template <class T> struct CombineInDouble {
   T       *y;
   HD void  operator()(int p) const { y[p] = (T)(s * x[p] + (t != 0 ? t * y[p] : 0)); }
 };
+template <class T> struct ValueAt {
+  const T  *v;
+  HD double operator()(int p) const { return v[p]; }
+};
+template <class T> struct Lower {
+  double  by;
+  T      *v;
+  HD void operator()(int p) const { v[p] = (T)(v[p] - by); }
+};
 
 } // namespace
 
@@ -53,13 +62,21 @@ template <class T> struct Hierarchy<T>::CycleSpace {
     for_each(h.exec_, level().unknowns(), CopyValues<T>{of.data(), level().work.b.data()});
     h.solve(l);
     for_each(h.exec_, level().unknowns(), CopyValues<T>{level().work.x.data(), to.data()});
+    if (h.constants_) { // as a Krylov method does: products with large constants would be rounding
+      sum_each(h.exec_, level().unknowns(), ValueAt<T>{to.data()}, sum.data());
+      for_each(h.exec_, level().unknowns(), Lower<T>{of_all() / level().nodes, to.data()});
+    }
+  }
+  double of_all()
+  {
+    double s;
+    copy(sum.data(), h.exec_.space, &s, Space::host, 1);
+    return level().distributed ? h.total(s) : s;
   }
   double dot(const Buffer<T> &u, const Buffer<T> &v)
   {
     sum_each(h.exec_, level().unknowns(), DotProduct<T>{u.data(), v.data()}, sum.data());
-    double s;
-    copy(sum.data(), h.exec_.space, &s, Space::host, 1);
-    return level().distributed ? h.total(s) : s;
+    return of_all();
   }
   void combine(double s, const Buffer<T> &u, double t, Buffer<T> &v)
   {
@@ -67,10 +84,9 @@ template <class T> struct Hierarchy<T>::CycleSpace {
   }
 };
 
-// The least and the largest eigenvalue of A with the cycle from level l down as preconditioner, by some steps of
-// conjugate gradients; {1, 1} where these say nothing. The largest one is at most one, but for rounding and an eigenvalue
-// that the smoother underestimates. The third number is 1 if the steps broke down: rounding has made the cycle indefinite.
-template <class T> std::array<double, 3> Hierarchy<T>::spectrum(int l, int steps)
+// With the cycle from level l down. The largest eigenvalue is at most one, but for rounding and an eigenvalue that the
+// smoother underestimates.
+template <class T> Spectrum Hierarchy<T>::spectrum(int l, int steps)
 {
   constexpr double    found = 1e-9; // of the first residual's square: what is left in single precision is rounding
   CycleSpace          space{*this, l};
@@ -92,7 +108,7 @@ template <class T> std::array<double, 3> Hierarchy<T>::spectrum(int l, int steps
                       worked ? multigrid::largest_eigenvalue(n, tridiagonal.data()) : 1,
                       (double)(n < steps && residual > found)};
   MPI_Allreduce(MPI_IN_PLACE, result, 3, MPI_DOUBLE, MPI_MAX, comm_);
-  return {-result[0], result[1], result[2]};
+  return {-result[0], result[1], result[2] > 0};
 }
 
 // A V-cycle loses much of what coarse grids know of a body that is thin and bends, or of a comb, whose parts meet far
@@ -108,16 +124,16 @@ template <class T> void Hierarchy<T>::choose_cycle()
     // in space, with one unknown a node and two coarse grids, what V-cycles lose is lost between the mesh and the first
     const int l = std::min(2, last() - 1), least = params_.dim == 3 && params_.bs == 1 ? 2 : 1;
     if (numeric_.difficult() || sweeps() || l < least || levels_[0].by_nodes()) return;
-    if (spectrum(l, steps_of_trial)[0] >= slow) return;
+    if (spectrum(l, steps_of_trial).least >= slow) return;
   } else if (params_.cycle != Cycle::amli) return;
   amli_ = true;
-  std::array<double, 3> bounds = {1, 1, 0};
+  Spectrum bounds;
   for (int l = last() - 1; l > 0; --l) { // with cycles that are chosen already
     const bool measured = l > 1 || last() == 2; // the largest grid has slightly lower bounds than the next
     if (measured) bounds = spectrum(l, steps);
-    if (bounds[0] >= (measured ? twice : twice_on_first)) continue;
+    if (bounds.least >= (measured ? twice : twice_on_first)) continue;
     Level<T> &level   = levels_[(size_t)l];
-    level.amli_weight = std::min(2 / (bounds[0] + std::max(bounds[1], 1.)), largest_weight);
+    level.amli_weight = std::min(2 / (bounds.least + std::max(bounds.largest, 1.)), largest_weight);
     if (level.work.first.size() < level.work.b.size()) level.work.first = make<T>(level.work.b.size());
   }
 }
@@ -130,23 +146,22 @@ template <class T> void Hierarchy<T>::choose_cycle()
 // Coarse grids in the plane whose cells are as large as parts that hardly anything ties to each other lose these: the
 // least eigenvalue of the cycle from the second coarse grid down is 0.005 to 0.3 then. Few other problems are below
 // 0.35; functions of parts do them no harm, unless rounding to single precision counts beside their energies, as it may
-// where there is a null space: of the trial's first vector, which has constants, the cycle from the first coarse grid
-// down makes so much then that the largest eigenvalue seems far above one: 343 where CG ended as indefinite, at most 34
-// in fifty others. False: it is so, and double precision may be taken.
+// where there is a null space, and makes the cycle indefinite. False: it is so, and double precision may be taken.
 template <class T> bool Hierarchy<T>::choose_visits()
 {
-  constexpr double lost  = 0.35;
-  constexpr int    steps = 16, few_steps = 8, second = 2;
+  constexpr double poor  = 0.35;
+  constexpr int    steps = 16, few_steps = 4, second = 2;
   twice_ = INT_MAX;
   if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return true;
   twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
-  if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps)[0] >= lost) return true;
+  if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps).least >= poor) return true;
   numeric_.find_coarse_parts();
-  return !params_.falls_back || total(constants_ || coarsest_.dropped > 0) == 0 || !(spectrum(0, few_steps)[2] > 0);
+  if (!params_.falls_back || total(constants_ || coarsest_.dropped > 0) == 0) return true;
+  return !spectrum(0, few_steps).broke_down || lost();
 }
 
-template std::array<double, 3> Hierarchy<double>::spectrum(int, int);
-template std::array<double, 3> Hierarchy<float>::spectrum(int, int);
+template Spectrum Hierarchy<double>::spectrum(int, int);
+template Spectrum Hierarchy<float>::spectrum(int, int);
 template void Hierarchy<double>::choose_cycle();
 template void Hierarchy<float>::choose_cycle();
 template bool Hierarchy<double>::choose_visits();

@@ -163,7 +163,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int t
   };
   if (recorded && (!levels_[0].distributed || direct<V>()) && all <= max_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
-      exec_.space, 4 * (numeric_.setups() * levels_.size() + (size_t)top) + (size_t)std::min(twice_, 3),
+      exec_.space, 8 * (numeric_.setups() * levels_.size() + (size_t)top) + 4 * begun + (size_t)std::min(twice_, 3),
       params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
 }

@@ -81,9 +81,10 @@ template <class T> Cells Setup<T>::cells_of(const Tree &tree, int k, std::vector
 
 constexpr int most_trees = 40; // that are looked at
 
-// Where couplings are between nodes all over the mesh, the first coarse operator has more than so many times the
-// entries of the matrix, from some ten thousand nodes on. Else it has fewer entries than the matrix or a grid of squares.
-constexpr double foreign = 6, of_squares = 9;
+// A coarse operator of a mesh has fewer entries than the matrix or, where rows are short, than so many for each node.
+// With six times as many, couplings are between nodes all over the mesh. Coordinates of other nodes make so many from
+// some thousand nodes on, in space from twenty thousand.
+constexpr double too_many_times = 6, short_row = 9;
 
 // Leaves in space, of the nodes of the grid before: the balance makes so many where nodes gather about points. Other
 // meshes that were measured have at most a fifth with cells of the usual size. Smaller cells, which mean more of them,
@@ -230,8 +231,9 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
     keep_first(exec_, (size_t)from.transfer.cells * (size_t)from.transfer.corners, from.transfer.vertex);
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
-  if (coarse.nonzeros > foreign * std::max(levels_[0].nonzeros, of_squares * params_.bs * params_.bs * levels_[0].nodes))
-    return Failure::far;
+  const double usual = std::max(levels_[0].nonzeros, short_row * params_.bs * params_.bs * levels_[0].nodes);
+  const bool   far = params_.judges_places && coarse.nonzeros > too_many_times * usual;
+  if (from.distributed ? total(far) > 0 : far) return Failure::far;
   if (sweeps()) {
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }

@@ -19,7 +19,6 @@
 #include "multigrid/chebyshev.hpp"
 #include "multigrid/exact.hpp"
 #include "multigrid/orthogonal.hpp"
-#include <array>
 #include <climits>
 #include <map>
 #include <vector>
@@ -459,7 +458,7 @@ private:
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
   struct CycleSpace;
-  std::array<double, 3>      spectrum(int l, int steps);
+  Spectrum                   spectrum(int l, int steps);
   void                       choose_cycle();
   bool                       choose_visits();
   template <class V> void    cycle(bool begun, int top = 0, bool recorded = true);

@@ -40,6 +40,7 @@ struct Params {
   int    difficult_degree = 2; // of the smoother where difficult(): coefficients jump, or convection prevails
   int    jump_degree = 0; // of the smoother where coefficients jump in space; 0: as elsewhere
   int    rough_degree = 0; // of the smoother where eigenvalues on the mesh are above those of M-matrices; 0: the same
+  bool   judges_places = false; // nodes that are coupled must be near each other, else: Failure::far
   // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
   // refused: Failure::rounded
   bool   falls_back = false;
@@ -62,10 +63,21 @@ inline Params params_for(int dim, int bs)
   return p;
 }
 
+// Eigenvalues of A with a cycle as preconditioner, by steps of conjugate gradients
+struct Spectrum {
+  double least = 1, largest = 1;
+  bool   broke_down = false; // as a cycle does that is not positive definite
+};
+
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
-  // far: couplings are between nodes that lie far apart; lost: the device of some process
-  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, far, uncoloured, lost, rounded } kind = none;
+  enum Kind {
+    none, not_finite, diagonal, indefinite, too_coarse, too_long,
+    far, // couplings are between nodes that lie far apart
+    uncoloured,
+    lost, // the device of some process
+    rounded
+  } kind = none;
   long   row   = -1;
   double value = 0;
 };

@@ -9,7 +9,8 @@ namespace tessera::tree {
 // Collective.
 template <class T> Buffer<int> component_sizes(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int limit);
 
-// How many components there are with `least` nodes or more and not more than `most`.
+// How many components there are with `least` nodes or more and not more than `most`. inverse, weak: as above.
+// Collective.
 template <class T>
 double count_components(MPI_Comm comm, Level<T> &level, const T *inverse, T weak, int least, double most);
 

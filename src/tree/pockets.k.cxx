@@ -7,7 +7,6 @@
 #include "exec/gather.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
-#include <climits>
 #include <map>
 #include <set>
 
@@ -15,21 +14,27 @@ namespace tessera::tree {
 
 namespace {
 
-// Nodes that are not weakly coupled belong together; with ghosts. Where each begins with the least of those before it,
-// threads rarely wait for each other.
+// A start for TieNodes on a device, whose threads would wait for each other: each node points to the least one before
+// it that it is tied to. Numbers ascend along all axes, so hardly any node but the first of a component has none, and a
+// chain of such nodes is some sqrt(n) long; where all have skipped a node k times, it is shorter by 2^k.
 template <class T> struct PointToLeast {
   const int *i, *j;
   const T   *a, *inverse;
   T          weak;
-  int        n, *parent;
+  int       *parent;
   HD void    operator()(int p) const
   {
     int least = p;
-    for (int e = p < n ? i[p] : 0, end = p < n ? i[p + 1] : 0; e < end; ++e)
+    for (int e = i[p]; e < i[p + 1]; ++e)
       if (j[e] < least && tied(a[e], inverse[p], inverse[j[e]], weak)) least = j[e];
     parent[p] = least;
   }
 };
+struct SkipParent {
+  int    *parent;
+  HD void operator()(int p) const { point_to(parent, p, parent_of(parent, parent_of(parent, p))); }
+};
+// Nodes that are not weakly coupled belong together; with ghosts.
 template <class T> struct TieNodes {
   const int *i, *j;
   const T   *a, *inverse;
@@ -148,7 +153,12 @@ void find_roots(const Level<T> &level, const T *inverse, T weak, Buffer<int> &pa
   parent = make_unset<int>(exec, (size_t)all);
   size   = make_unset<int>(exec, (size_t)all);
   size.zero();
-  for_each(exec, all, PointToLeast<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
+  for_each(exec, all, Enumerate{parent.data()});
+  if (exec.on_device()) {
+    for_each(exec, n,
+             PointToLeast<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, parent.data()});
+    for (double length = 1; length * length < n; length *= 2) for_each(exec, n, SkipParent{parent.data()});
+  }
   for_each(exec, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
   for_each(exec, n, CountMembers{parent.data(), size.data()});
 }

@@ -50,6 +50,7 @@ PetscErrorCode TreeMatrix::Make(const MeshSource &source, Mat J, const Coordinat
   PetscCall(FindCoordinates(nodes, given, source.file.c_str(), source.option.c_str(), &found, &use));
   from_          = use->from;
   tree::Params p = tree::params_for((int)use->dim, (int)bs_);
+  p.judges_places = true;
   if (params.levels) p.grids = params.levels - 1;
   TesseraCallCXX(problem_.reset(new TreeProblem(exec, comm_, p)));
   TesseraCallCXX(*failure =
@@ -69,8 +70,8 @@ PetscErrorCode TreeMatrix::ReportFailure(const MeshSource &source, Mat J, const 
              "%s: rows of the Jacobian are coupled with more than 65000 others. Use -snes_type vinewtonrsls",
              source.who);
   PetscCheck(any != Failure::far, comm, PETSC_ERR_ARG_INCOMP,
-             "%s: coarse operators would have more than 6 times the entries of the Jacobian, which couples nodes that "
-             "lie far apart: are the coordinates those of its nodes, in the order of its rows?",
+             "%s: the Jacobian couples nodes that lie far apart, so that a coarse operator would have more than 6 "
+             "times its entries: are the coordinates those of its nodes, in the order of its rows?",
              source.who);
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "%s: with so few grids (-snes_vipmg_levels) more than 2000 unknowns remain to be solved exactly. Use more "

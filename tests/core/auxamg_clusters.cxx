@@ -1,8 +1,11 @@
-// The clusters of PC auxamg's smoother: those of several processes, on hosts and on devices, are those of one.
+// The clusters of PC auxamg's smoother, and components of nodes: those of several processes, on hosts and on devices,
+// are those of one.
 // ranks: 1 2 3 4
 #include "auxamg_case.hpp"
 #include "tree/agglomerate.hpp"
+#include "tree/pockets.hpp"
 #include "exec/gather.hpp"
+#include "exec/sets.hpp"
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,9 +27,10 @@ Couplings renumbered(const Couplings &from, const std::vector<int> &number)
   return to;
 }
 
-// The labels of all nodes where each process has those from begin[rank] on.
-std::vector<double> labels_of(const Couplings &graph, MPI_Comm comm, const std::vector<int> &begin, const Exec &where)
+// The level of the graph where each process has the nodes from begin[rank] on.
+void make_level(const Couplings &graph, MPI_Comm comm, const std::vector<int> &begin, Level<double> &level)
 {
+  const Exec &where = level.exec;
   int rank, size;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
@@ -55,10 +59,16 @@ std::vector<double> labels_of(const Couplings &graph, MPI_Comm comm, const std::
     I.push_back((int)J.size());
   }
   if (first == last) I.clear(); // as on any process without nodes
-  Level<double> level(where, 1);
   level.n = last - first, level.nodes = graph.n(), level.ghosts = (int)owner.size(), level.distributed = size > 1;
   level.i = put(I, where), level.j = put(J, where), level.a = put(A, where), level.inverse = put(inverse, where);
   if (size > 1) level.exchange = Exchange(where, Comm(comm), level.n, owner, index);
+}
+
+// The labels of all nodes.
+std::vector<double> labels_of(const Couplings &graph, MPI_Comm comm, const std::vector<int> &begin, const Exec &where)
+{
+  Level<double> level(where, 1);
+  make_level(graph, comm, begin, level);
   return gather_from_all(comm, get(agglomerate(comm, level, graph.dim))).all;
 }
 
@@ -105,7 +115,68 @@ void check_numberings(const Couplings &graph, size_t least, const std::string &w
   EXPECT_GE(check(renumbered(graph, shuffled(graph.n(), true, 5)), what + ", in random order"), least) << what;
 }
 
+// How many nodes the component of each node has, by all couplings that are not weak.
+std::vector<int> sizes_of(const Couplings &graph, double weak)
+{
+  std::vector<double> inverse;
+  for (const auto &row : graph.row) {
+    double diagonal = 0;
+    for (const auto &e : row) diagonal += e.second;
+    inverse.push_back(1 / diagonal);
+  }
+  Sets             sets((size_t)graph.n());
+  std::vector<int> number((size_t)graph.n()), of;
+  for (int p = 0; p < graph.n(); ++p)
+    for (const auto &e : graph.row[(size_t)p])
+      if (tied(e.second, inverse[(size_t)p], inverse[(size_t)e.first], weak)) sets.join(p, e.first);
+  for (int p = 0; p < graph.n(); ++p) ++number[(size_t)sets.root(p)];
+  for (int p = 0; p < graph.n(); ++p) of.push_back(number[(size_t)sets.root(p)]);
+  return of;
+}
+
+void check_components(const Couplings &graph, const std::string &what)
+{
+  constexpr double weak = 1e-3, most = 40;
+  constexpr int    least = 3, limit = 20;
+  int              size;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const std::vector<int> expected = sizes_of(graph, weak);
+  double                 count = 0;
+  for (const int s : expected) count += s >= least && s <= most ? 1. / s : 0;
+  EXPECT_GT(count, 1) << what;
+  for (const bool empty : {false, true})
+    for (int device = 0; device < 1 + unit_cuda(); ++device) {
+      const Exec    where = device ? exec() : Exec();
+      Level<double> level(where, 1);
+      make_level(graph, MPI_COMM_WORLD, divided(graph.n(), size, empty), level);
+      Buffer<double> inverse(Extent{(size_t)(level.n + level.ghosts), where.space});
+      copy(level.inverse.data(), where.space, inverse.data(), where.space, (size_t)level.n);
+      level.halo(inverse.data());
+      EXPECT_NEAR(count_components(MPI_COMM_WORLD, level, inverse.data(), weak, least, most), count, 1e-9) << what;
+      std::vector<int> sizes = get(component_sizes(MPI_COMM_WORLD, level, inverse.data(), weak, limit));
+      sizes.resize((size_t)level.n);
+      const std::vector<int> found = gather_from_all(MPI_COMM_WORLD, sizes).all;
+      for (size_t p = 0; p < expected.size(); ++p)
+        ASSERT_TRUE(expected[p] > limit ? found[p] > limit : found[p] == expected[p]) << what << ", node " << p;
+    }
+}
+
 } // namespace
+
+// Components of all sizes, many of which several processes have, and some all of them.
+TEST(auxamg_clusters, components)
+{
+  for (int dim : {2, 3})
+    for (unsigned seed : {1u, 2u, 3u}) {
+      std::mt19937    random(seed);
+      const Couplings graph = grid(dim, dim == 2 ? 40 : 12, [&](const int *a, const int *b) {
+        const bool along = a[dim - 1] != b[dim - 1] && a[0] % 7 == 0; // lines through all processes
+        return along || random() % (dim == 2 ? 3 : 5) == 0 ? 1 + unit(random) : 1e-6;
+      });
+      check_components(graph, "components");
+      check_components(renumbered(graph, shuffled(graph.n(), true, seed)), "components in random order");
+    }
+}
 
 // Squares and cubes of nodes between barriers, some of which leak.
 TEST(auxamg_clusters, between_barriers)
