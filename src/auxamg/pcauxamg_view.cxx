@@ -14,7 +14,7 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
   if (h.crowded() > 0) {
     (void)PetscSNPrintf(text, sizeof(text),
                         "%.0f nodes lie in cells that cannot be split and are only smoothed: they coincide, or sizes "
-                        "of elements are below 2^-%d (%.0e) of the mesh's extent. Does a point lie far from all others?",
+                        "of elements are below 2^-%d (%.0e) of the mesh's extent. Is a point far from all others?",
                         h.crowded(), tessera::tree::depth(a->params.dim),
                         std::exp2(-tessera::tree::depth(a->params.dim)));
     doubts.push_back(text);

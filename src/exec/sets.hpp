@@ -1,7 +1,7 @@
 // Disjoint sets (union-find): on the host, by many threads at a time, and over processes. The least number of a set is
 // its root.
 #pragma once
-#include "exec/exec.hpp"
+#include "exec/each.hpp"
 #include "exec/gather.hpp"
 #include <algorithm>
 #include <numeric>
@@ -70,6 +70,31 @@ HD inline void unite(int *parent, int i, int j)
     if (exchange_if(parent + high, high, low) == high) return;
   }
 }
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__) // in a build with CUDA other files run no kernels
+
+template <class Lesser> struct PointToLesser {
+  Lesser  lesser;
+  int    *parent;
+  HD void operator()(int p) const { parent[p] = lesser(p); }
+};
+struct SkipParent {
+  int    *parent;
+  HD void operator()(int p) const { point_to(parent, p, parent_of(parent, parent_of(parent, p))); }
+};
+// Each of `all` numbers is a set. On a device, whose threads would wait for each other to join many that are in a row,
+// each of the first n points to lesser(p), a number of its set that is not above it. Numbers of nodes ascend along all
+// axes, so hardly any but the first of a component points to itself, and chains are some sqrt(n) long; each time that
+// all skip a number they become half as long.
+template <class Lesser> void begin_sets(const Exec &exec, int all, int n, const Lesser &lesser, int *parent)
+{
+  for_each(exec, all, Enumerate{parent});
+  if (!exec.on_device()) return;
+  for_each(exec, n, PointToLesser<Lesser>{lesser, parent});
+  for (double length = 1; length * length < n; length *= 2) for_each(exec, n, SkipParent{parent});
+}
+
+#endif
 
 // The root of each number 0 ... total, where the pairs of all processes join sets. Collective.
 inline std::vector<int> join_pairs(MPI_Comm comm, int total, const std::vector<int> &pairs)

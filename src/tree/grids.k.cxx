@@ -84,7 +84,11 @@ constexpr int most_trees = 40; // that are looked at
 // A coarse operator of a mesh has fewer entries than the matrix or, where rows are short, than so many for each node.
 // With six times as many, couplings are between nodes all over the mesh. Coordinates of other nodes make so many from
 // some thousand nodes on, in space from twenty thousand.
-constexpr double too_many_times = 6, short_row = 9;
+template <class T> bool couples_far_nodes(const Level<T> &mesh, const Level<T> &coarse)
+{
+  constexpr double too_many_times = 6, short_row = 9;
+  return coarse.nonzeros > too_many_times * std::max(mesh.nonzeros, short_row * mesh.bs * mesh.bs * mesh.nodes);
+}
 
 // Leaves in space, of the nodes of the grid before: the balance makes so many where nodes gather about points. Other
 // meshes that were measured have at most a fifth with cells of the usual size. Smaller cells, which mean more of them,
@@ -231,8 +235,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
     keep_first(exec_, (size_t)from.transfer.cells * (size_t)from.transfer.corners, from.transfer.vertex);
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
-  const double usual = std::max(levels_[0].nonzeros, short_row * params_.bs * params_.bs * levels_[0].nodes);
-  const bool   far = params_.judges_places && coarse.nonzeros > too_many_times * usual;
+  const bool far = params_.judges_places && couples_far_nodes(levels_[0], coarse);
   if (from.distributed ? total(far) > 0 : far) return Failure::far;
   if (sweeps()) {
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;

@@ -14,25 +14,18 @@ namespace tessera::tree {
 
 namespace {
 
-// A start for TieNodes on a device, whose threads would wait for each other: each node points to the least one before
-// it that it is tied to. Numbers ascend along all axes, so hardly any node but the first of a component has none, and a
-// chain of such nodes is some sqrt(n) long; where all have skipped a node k times, it is shorter by 2^k.
-template <class T> struct PointToLeast {
+// The least own node before p that is tied to it, or p.
+template <class T> struct LeastTied {
   const int *i, *j;
   const T   *a, *inverse;
   T          weak;
-  int       *parent;
-  HD void    operator()(int p) const
+  HD int     operator()(int p) const
   {
     int least = p;
     for (int e = i[p]; e < i[p + 1]; ++e)
       if (j[e] < least && tied(a[e], inverse[p], inverse[j[e]], weak)) least = j[e];
-    parent[p] = least;
+    return least;
   }
-};
-struct SkipParent {
-  int    *parent;
-  HD void operator()(int p) const { point_to(parent, p, parent_of(parent, parent_of(parent, p))); }
 };
 // Nodes that are not weakly coupled belong together; with ghosts.
 template <class T> struct TieNodes {
@@ -153,12 +146,7 @@ void find_roots(const Level<T> &level, const T *inverse, T weak, Buffer<int> &pa
   parent = make_unset<int>(exec, (size_t)all);
   size   = make_unset<int>(exec, (size_t)all);
   size.zero();
-  for_each(exec, all, Enumerate{parent.data()});
-  if (exec.on_device()) {
-    for_each(exec, n,
-             PointToLeast<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, parent.data()});
-    for (double length = 1; length * length < n; length *= 2) for_each(exec, n, SkipParent{parent.data()});
-  }
+  begin_sets(exec, all, n, LeastTied<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak}, parent.data());
   for_each(exec, n, TieNodes<T>{level.i.data(), level.j.data(), level.a.data(), inverse, weak, n, parent.data()});
   for_each(exec, n, CountMembers{parent.data(), size.data()});
 }
