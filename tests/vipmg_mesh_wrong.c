@@ -194,6 +194,13 @@ static PetscErrorCode Coordinates(const Problem *p, PC pc)
     if (p->kind == OTHERPLACES) x[k] = (k % 2 ? 7 : 11) * (first / p->bs + k / 2) % p->n;
     if (p->kind == SAMEPLACE) x[k] = 0.5;
   }
+  if (p->kind == FINE && n) { /* refused; the coordinates may come then */
+    PetscErrorCode ierr;
+    PetscCall(PetscPushErrorHandler(Keep, NULL));
+    ierr = PCSetCoordinates(pc, 2, n, NULL);
+    PetscCall(PetscPopErrorHandler());
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "coordinates at a null pointer: error %d\n", (int)ierr));
+  }
   if (p->kind != NOWHERE) PetscCall(PCSetCoordinates(pc, 2, n, x));
   PetscCall(PetscFree(x));
   PetscFunctionReturn(0);
