@@ -21,8 +21,8 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, SAMEPLACE, ROUNDED, HUGE_BESIDE, INFINITE, VARIANT, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
-static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns per node", "bounds of another size", "coordinates of other nodes", "all nodes at one place", "bounds that have crossed by rounding", "lower above upper beside bounds of 1e20", "a lower bound that is infinite", "a variant for grids", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown per node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
+typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, OTHERPLACES, FARPLACES, SAMEPLACE, ROUNDED, HUGE_BESIDE, INFINITE, VARIANT, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES, HDF5FILE = CASES, HDF5SHORT, HDF5SET, HDF5CASES } Case;
+static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns per node", "bounds of another size", "coordinates of other nodes", "coordinates of other nodes of a larger mesh", "all nodes at one place", "bounds that have crossed by rounding", "lower above upper beside bounds of 1e20", "a lower bound that is infinite", "a variant for grids", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown per node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec", "normals of a file in HDF5", "fewer normals in HDF5", "no such normals in HDF5"};
 
 typedef struct {
   Case     kind;
@@ -192,6 +192,7 @@ static PetscErrorCode Coordinates(const Problem *p, PC pc)
   if (p->kind == NANPLACE && n) x[0] = NAN;
   for (PetscInt k = 0; k < 2 * n; ++k) { /* of nodes far away; of none */
     if (p->kind == OTHERPLACES) x[k] = (k % 2 ? 7 : 11) * (first / p->bs + k / 2) % p->n;
+    if (p->kind == FARPLACES) x[k] = fmod(1e4 * PetscSinReal((PetscReal)(2 * (first / p->bs) + k) + 1), 1); /* in no order */
     if (p->kind == SAMEPLACE) x[k] = 0.5;
   }
   if (p->kind == FINE && n) { /* refused; the coordinates may come then */
@@ -244,7 +245,7 @@ static PetscErrorCode Write(Case kind, Mat A, Vec normals)
 
 static PetscErrorCode Try(Case kind)
 {
-  Problem             p = {kind, 24, kind == SEVEN ? 7 : kind == PAIR || (kind >= NORMALS && kind != SCALAR) ? 2 : 1, NULL, NULL};
+  Problem             p = {kind, kind == FARPLACES ? 100 : 24, kind == SEVEN ? 7 : kind == PAIR || (kind >= NORMALS && kind != SCALAR) ? 2 : 1, NULL, NULL};
   SNES                snes;
   KSP                 ksp;
   PC                  pc;

@@ -293,10 +293,10 @@ static PetscErrorCode SetUp(PC pc)
   bool                     symmetric = true;
   std::vector<std::string> doubts;
   WithHierarchy(a, [&](auto &h) {
-    grids  = (int)h.levels().size();
-    nodes  = h.levels()[0].nodes;
+    grids     = (int)h.levels().size();
+    nodes     = h.levels()[0].nodes;
     symmetric = h.symmetric();
-    doubts = tessera::Doubts(a, h);
+    doubts    = tessera::Doubts(a, h);
   });
   PetscCall(PetscInfo(pc, "%d grid%s, %.0f nodes on the mesh, coordinates of %s\n", grids, grids > 1 ? "s" : "", nodes,
                       a->from.c_str()));

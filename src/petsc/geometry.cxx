@@ -233,8 +233,8 @@ PetscErrorCode FromCouplings(const NodesOf &of, Coordinates *found)
   PetscCall(MatDestroy(&aij));
   if (!pattern.rows()) PetscFunctionReturn(PETSC_SUCCESS);
   TesseraCallCXX(coordinates_of_graph(pattern, &dim, x));
-  found->dim  = dim;
-  found->from = "distances along the couplings";
+  found->dim     = dim;
+  found->from    = "distances along the couplings";
   found->guessed = true;
   TesseraCallCXX(found->x.resize((size_t)(n * dim)));
   std::copy_n(x.data() + first * dim, n * dim, found->x.data());

@@ -67,11 +67,10 @@ template <class T> struct Hierarchy<T>::CycleSpace {
       for_each(h.exec_, level().unknowns(), Lower<T>{of_all() / level().nodes, to.data()});
     }
   }
-  double of_all()
+  double of_all() // what is in `sum`, of all processes
   {
-    double s;
-    copy(sum.data(), h.exec_.space, &s, Space::host, 1);
-    return level().distributed ? h.total(s) : s;
+    const double mine = fetch(sum, 0);
+    return level().distributed ? h.total(mine) : mine;
   }
   double dot(const Buffer<T> &u, const Buffer<T> &v)
   {

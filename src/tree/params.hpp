@@ -1,4 +1,4 @@
-// What a hierarchy is asked for, and what stops its setup.
+// What a hierarchy is asked for, what its trials find, and what stops its setup.
 #pragma once
 #include "exec/buffer.hpp"
 #include "multigrid/cycle.hpp"

@@ -87,7 +87,7 @@ struct RootsOfGhost {
 // Own roots of components that have nodes of several processes; of each the least number of a root on any process, and
 // how many nodes all processes have.
 struct SharedRoots {
-  double              before; // nodes of the processes before this one
+  double              before = 0; // nodes of the processes before this one
   std::vector<int>    root, mine; // mine: own nodes of each
   std::vector<double> label, size;
 };
@@ -96,9 +96,10 @@ SharedRoots join_processes(Level<T> &level, MPI_Comm comm, Buffer<int> &parent, 
 {
   const Exec    &exec = level.exec;
   const int      n = level.n, ghosts = level.ghosts;
-  SharedRoots    shared{sum_before(comm, (double)n), {}, {}, {}, {}}; // all nodes may be more than an int counts
+  SharedRoots    shared;
   Buffer<double> number = make_unset<double>(exec, (size_t)(n + ghosts)),
                  pair   = make_unset<double>(exec, 2 * (size_t)ghosts);
+  shared.before = sum_before(comm, (double)n); // all nodes may be more than an int counts
   for_each(exec, n, NumberOfRoot{parent.data(), shared.before, number.data()});
   level.exchange.forward(number.data(), 1);
   for_each(exec, ghosts, RootsOfGhost{parent.data(), n, shared.before, number.data(), pair.data()});

@@ -48,8 +48,8 @@ PetscErrorCode TreeMatrix::Make(const MeshSource &source, Mat J, const Coordinat
   PetscFunctionBegin;
   nodes.bs = bs_;
   PetscCall(FindCoordinates(nodes, given, source.file.c_str(), source.option.c_str(), &found, &use));
-  from_          = use->from;
-  tree::Params p = tree::params_for((int)use->dim, (int)bs_);
+  from_           = use->from;
+  tree::Params p  = tree::params_for((int)use->dim, (int)bs_);
   p.judges_places = true;
   if (params.levels) p.grids = params.levels - 1;
   TesseraCallCXX(problem_.reset(new TreeProblem(exec, comm_, p)));
