@@ -71,33 +71,32 @@ template <class T, class S, int Corners> struct SmoothWeights {
   T                   *out;
   HD void              operator()(int l) const
   {
+    for (int p = begin[l]; p < begin[l + 1]; ++p) node(p, l);
+  }
+  __attribute__((always_inline)) HD void node(int p, int l) const // of leaf l
+  {
     const unsigned char *const of = corner + (ptrdiff_t)Corners * pairs[l];
-    for (int p = begin[l]; p < begin[l + 1]; ++p) {
 #ifndef __CUDA_ARCH__
-      if constexpr (Corners == 4) {
-        four(p, of);
-        continue;
-      }
+    if constexpr (Corners == 4) return four(p, of);
 #endif
-      const double factor = omega * over_diagonal(p);
-      double       ap[Corners] = {}, now[Corners], before = 0, sum = 0;
-      for (int e = i[p]; e < i[p + 1]; ++e) {
-        const double v = value(e);
-        T w[Corners + 1]; // the last one: of a vertex that the other leaf does not have
-        for (int c = 0; c < Corners; ++c) w[c] = weight[(ptrdiff_t)Corners * j[e] + c];
-        w[Corners] = 0;
-        for (int c = 0; c < Corners; ++c) ap[c] += v * (double)w[of[Corners * pair[e] + c]];
-      }
-      for (int c = 0; c < Corners; ++c) {
-        const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
-        now[c]         = w - factor * ap[c];
-        now[c]         = now[c] > 0 && first > 0 ? now[c] : 0;
-        before += first;
-        sum += now[c];
-      }
-      for (int c = 0; c < Corners; ++c)
-        out[(ptrdiff_t)Corners * p + c] = sum > 0 ? (T)(now[c] * (before / sum)) : weight[(ptrdiff_t)Corners * p + c];
+    const double factor = omega * over_diagonal(p);
+    double       ap[Corners] = {}, now[Corners], before = 0, sum = 0;
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      const double v = value(e);
+      T            w[Corners + 1]; // the last one: of a vertex that the other leaf does not have
+      for (int c = 0; c < Corners; ++c) w[c] = weight[(ptrdiff_t)Corners * j[e] + c];
+      w[Corners] = 0;
+      for (int c = 0; c < Corners; ++c) ap[c] += v * (double)w[of[Corners * pair[e] + c]];
     }
+    for (int c = 0; c < Corners; ++c) {
+      const double w = weight[(ptrdiff_t)Corners * p + c], first = plain[(ptrdiff_t)Corners * p + c];
+      now[c]         = w - factor * ap[c];
+      now[c]         = now[c] > 0 && first > 0 ? now[c] : 0;
+      before += first;
+      sum += now[c];
+    }
+    for (int c = 0; c < Corners; ++c)
+      out[(ptrdiff_t)Corners * p + c] = sum > 0 ? (T)(now[c] * (before / sum)) : weight[(ptrdiff_t)Corners * p + c];
   }
   HD double value(int e) const
   {
@@ -131,6 +130,13 @@ template <class T, class S, int Corners> struct SmoothWeights {
     *to = sum > 0 ? four_as<T>(now * (before / sum)) : mine;
   }
 #endif
+};
+
+// The same of a node by itself: a device has threads for all.
+template <class T, class S, int Corners> struct SmoothNode {
+  SmoothWeights<T, S, Corners> weights;
+  const int                   *leaf;
+  HD void                      operator()(int p) const { weights.node(p, leaf[p]); }
 };
 
 template <class T> struct TakeDiagonals {
@@ -226,10 +232,11 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
                                             lists.column.data(), bits.data(), corner.data()});
     for (int step = 0; step < filter_steps; ++step) {
       if (step && level.distributed) level.exchange.forward(t.weight.data(), corners);
-      for_each(exec_, t.cells,
-               SmoothWeights<T, S, corners.value>{t.begin.data(), i, j, pairs, lists.pair.data(), corner.data(),
-                                                  level.a.data(), level.inverse.data(), t.plain.data(),
-                                                  t.weight.data(), params_.bs, 4 / (3 * level.lambda), next.data()});
+      const SmoothWeights<T, S, corners.value> weights{
+        t.begin.data(), i, j, pairs, lists.pair.data(), corner.data(), level.a.data(), level.inverse.data(),
+        t.plain.data(), t.weight.data(), params_.bs, 4 / (3 * level.lambda), next.data()};
+      if (level.by_nodes()) for_each(exec_, level.points, SmoothNode<T, S, corners.value>{weights, t.leaf.data()});
+      else for_each(exec_, t.cells, weights);
       std::swap(t.weight, next);
     }
   };

@@ -2,15 +2,15 @@
 // the sides of a barrier of little conductivity. The function of a vertex would tie them together. Here it is found out
 // whether there are many; split.cxx then makes functions of their own for them.
 //
-// Nodes of a leaf that are coupled inside it form a part; it stands for its first node, the root. A label for each
-// root and corner spreads to the parts of other leaves that are coupled with it and have the same vertex, until none
-// changes. On nearly all meshes all parts around each vertex have the same label after a pass or two.
+// Nodes of a leaf that are coupled inside it form a part; its first node, the root, stands for it. Parts of different
+// leaves that are coupled join around the vertices that both leaves have, which leaves the components there.
 #include "tree/coupled.hpp"
 #include "tree/pockets.hpp"
 #include "tree/rows.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
+#include "exec/sets.hpp"
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -79,95 +79,111 @@ template <class T> struct FindRoots {
     }
   }
 };
-// Own roots begin with labels that fall with their numbers among all processes' nodes, ghosts with one below all.
+// Labels of components, at their roots, which are the least own nodes' where they have any: at first labels that fall
+// with the nodes' numbers among all processes', of ghosts one below all.
 struct FirstLabels {
   int     own, offset, corners;
   int    *label;
   HD int  of(int k) const { return k / corners < own ? INT_MAX - offset - k / corners : 0; }
   HD void operator()(int k) const { label[k] = of(k); }
 };
-// The largest label that a part of the leaf meets at each corner, up to the largest one of all around the vertex.
-// Looks at vertices around which labels have grown in this pass or in the one before. Returns how many have grown.
-template <class T> struct SpreadLabels {
-  const int *begin, *i, *j, *leaf, *root, *vertex, *largest;
-  int        corners, pass; // from 1
-  int       *label, *grown; // grown: at each vertex the last pass in which a label grew
-  Coupled<T> coupled;
-  HD double  operator()(int l) const
+struct LargestLabels {
+  const int  *leaf, *root, *vertex;
+  FirstLabels first;
+  int        *largest;
+  HD void     operator()(int p) const
   {
-    const int *const own = vertex + (ptrdiff_t)corners * l;
-    unsigned         open = 0; // corners whose label may grow
-    int              part = -1;
-    double           changes = 0;
+    for (int c = 0; c < first.corners && root[p] == p; ++c)
+      if (const int v = vertex[(ptrdiff_t)first.corners * leaf[p] + c]; v >= 0)
+        raise_to(largest + v, first.of(first.corners * p + c));
+  }
+};
+// Each part of a leaf has a number for each corner. Those of two leaves whose parts are coupled join around each vertex
+// that both leaves have. What is joined with the part of the largest label around a vertex need not look for more: the
+// others find it.
+template <class T> struct JoinParts {
+  const int  *begin, *i, *j, *leaf, *root, *vertex, *largest;
+  FirstLabels first;
+  int        *parent;
+  Coupled<T>  coupled;
+  HD bool     closed(int k, int v) const { return first.of(root_of(parent, k)) == largest[v]; }
+  HD void     operator()(int l) const
+  {
+    const int        corners = first.corners;
+    const int *const own     = vertex + (ptrdiff_t)corners * l;
+    unsigned         open    = 0;
+    int              part    = -1;
+    Key              met[32] = {}; // pairs of parts, the last ones
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      int *const mine = label + (ptrdiff_t)corners * root[p];
-      int        last = -1;
       if (root[p] != part) {
         open = 0;
         part = root[p];
         for (int c = 0; c < corners; ++c)
-          if (own[c] >= 0 && mine[c] != largest[own[c]] && grown[own[c]] >= pass - 1) open |= 1u << c;
+          if (own[c] >= 0 && !closed(corners * part + c, own[c])) open |= 1u << c;
       }
       for (int e = i[p]; open && e < i[p + 1]; ++e) {
         const int k = leaf[j[e]], r = root[j[e]];
-        if (k < 0 || k == l || r == last) continue;
-        last = coupled.d ? -1 : r;
-        const int *const others = vertex + (ptrdiff_t)corners * k, *const theirs = label + (ptrdiff_t)corners * r;
-        for (int c = 0; c < corners; ++c)
-          for (int d = 0; d < corners && open >> c & 1; ++d)
-            if (own[c] == others[d] && theirs[d] > mine[c] && coupled(p, e, j[e])) {
-              mine[c] = theirs[d];
-              raise_to(grown + own[c], pass);
-              ++changes;
-              if (mine[c] == largest[own[c]]) open &= ~(1u << c);
-            }
+        const Key pair = (Key)(part + 1) << 32 | (Key)r;
+        Key      &last = met[(unsigned)r * 0x9e3779b1u >> 27]; // 32 places
+        if (k < 0 || k == l || pair == last || !coupled(p, e, j[e])) continue;
+        last = pair;
+        open &= ~join(own, part, vertex + (ptrdiff_t)corners * k, r, open);
       }
     }
-    return changes;
+  }
+  // Corners at which nothing more is to be joined
+  HD unsigned join(const int *own, int part, const int *others, int other, unsigned open) const
+  {
+    const int corners = first.corners;
+    unsigned  done    = 0;
+    for (int c = 0; c < corners; ++c)
+      for (int d = 0; d < corners && open >> c & 1; ++d)
+        if (own[c] == others[d]) {
+          const int a = corners * part + c;
+          unite(parent, a, corners * other + d);
+          if (closed(a, own[c])) done |= 1u << c;
+          break;
+        }
+    return done;
+  }
+};
+struct PointToRoot {
+  int    *parent;
+  HD void operator()(int k) const { point_to(parent, k, root_of(parent, k)); }
+};
+// Where the label of a node at a corner stands
+struct PlaceOfLabel {
+  const int    *root, *parent;
+  int           corners;
+  HD ptrdiff_t operator()(ptrdiff_t k) const
+  {
+    return parent[(ptrdiff_t)corners * root[k / corners] + k % corners];
   }
 };
 struct LabelsOfNodes {
-  const int *root, *label;
-  int        corners;
-  int       *of;
-  HD void    operator()(int k) const { of[k] = label[(ptrdiff_t)corners * root[k / corners] + k % corners]; }
+  PlaceOfLabel place;
+  const int   *label;
+  int         *of;
+  HD void      operator()(int k) const { of[k] = label[place(k)]; }
 };
-// From ghosts to the parts that they are in; grown: nullptr, or as above.
+// From ghosts to the components that they are in
 struct TakeLabels {
-  const int *root, *of;
-  int        first, corners; // ghost
-  int       *label;
-  const int *leaf = nullptr, *vertex = nullptr;
-  int       *grown = nullptr;
-  int        pass  = 0;
-  HD double  operator()(int k) const
+  PlaceOfLabel place;
+  const int   *of;
+  ptrdiff_t    first; // of ghosts
+  int         *label;
+  HD double    operator()(int k) const
   {
-    const ptrdiff_t from = (ptrdiff_t)corners * first + k;
-    int *const      mine = label + (ptrdiff_t)corners * root[from / corners] + k % corners;
-    const bool      more = of[from] > *mine; // threads of several ghosts of a part may count it
-    raise_to(mine, of[from]);
-    if (more && grown && leaf[from / corners] >= 0) {
-      const int v = vertex[(ptrdiff_t)corners * leaf[from / corners] + k % corners];
-      if (v >= 0) raise_to(grown + v, pass);
-    }
+    int *const mine = label + place(first + k);
+    const bool more = of[first + k] > *mine; // threads of several ghosts of a component may count it
+    raise_to(mine, of[first + k]);
     return more;
-  }
-};
-struct LargestLabels {
-  const int *leaf, *root, *label, *vertex;
-  int        corners;
-  int       *largest;
-  HD void    operator()(int p) const
-  {
-    for (int c = 0; c < corners && root[p] == p; ++c)
-      if (const int v = vertex[(ptrdiff_t)corners * leaf[p] + c]; v >= 0)
-        raise_to(largest + v, label[(ptrdiff_t)corners * p + c]);
   }
 };
 // Components around vertices beside the one with the largest label, once where its label comes from, or once for each
 // part of a leaf that is in it: of a part that several processes have, where the label of the part comes from.
 struct CountOthers {
-  const int  *leaf, *root, *label, *vertex, *largest, *part; // part: nullptr, or the label of each root's part
+  const int  *leaf, *root, *parent, *label, *vertex, *largest, *part; // part: nullptr, or the label of each root's part
   FirstLabels first;
   bool        once;
   HD double   operator()(int p) const
@@ -176,8 +192,8 @@ struct CountOthers {
     const bool counts = root[p] == p && (!part || part[p] == first.of(first.corners * p));
     for (int c = 0; c < first.corners && counts; ++c)
       if (const int v = vertex[(ptrdiff_t)first.corners * leaf[p] + c]; v >= 0) {
-        const int k = first.corners * p + c;
-        others += (!once || label[k] == first.of(k)) && label[k] != largest[v];
+        const int k = first.corners * p + c, of = label[parent[k]];
+        others += (!once || of == first.of(k)) && of != largest[v];
       }
     return others;
   }
@@ -269,12 +285,13 @@ template <class T> Buffer<int> Setup<T>::label_parts(Level<T> &fine, const Buffe
 {
   const int   all = fine.n + fine.ghosts;
   Buffer<int> label = make_unset<int>((size_t)all), of = make_unset<int>((size_t)all);
+  const PlaceOfLabel place{root.data(), root.data(), 1};
   for_each(exec_, all, FirstLabels{fine.points, offset, 1, label.data()});
   Buffer<double> changes = make<double>(1);
   do {
-    for_each(exec_, fine.n, LabelsOfNodes{root.data(), label.data(), 1, of.data()});
+    for_each(exec_, fine.n, LabelsOfNodes{place, label.data(), of.data()});
     fine.exchange.forward(of.data(), 1);
-    sum_each(exec_, fine.ghosts, TakeLabels{root.data(), of.data(), fine.n, 1, label.data()}, changes.data());
+    sum_each(exec_, fine.ghosts, TakeLabels{place, of.data(), fine.n, label.data()}, changes.data());
   } while (total(fetch(changes, 0)) > 0);
   return label;
 }
@@ -286,54 +303,51 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
   const int corners = fine.transfer.corners, points = fine.points, all = fine.n + fine.ghosts;
   const int offset = fine.distributed ? sum_before(comm_, points) : 0;
   const bool once = params_.bs > 1;
-  Buffer<int> root = make_unset<int>((size_t)all), label = make_unset<int>((size_t)all * (size_t)corners);
+  Buffer<int> root = make_unset<int>((size_t)all), parent = make_unset<int>((size_t)all * (size_t)corners);
+  Buffer<int> largest = make<int>((size_t)cells.vertices), label = make_unset<int>(parent.size()), of, part;
   for_each(exec_, all, Enumerate{root.data()});
+  for_each(exec_, all * corners, Enumerate{parent.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
+  const int *const vertex = cells.vertex.data();
   const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs, (T)parts_.weak};
   for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root.data(), !fine.distributed, coupled});
-  for_each(exec_, all * corners, FirstLabels{points, offset, corners, label.data()});
-  Buffer<int> largest = make<int>((size_t)cells.vertices);
-  for_each(exec_, points,
-           LargestLabels{leaf.data(), root.data(), label.data(), cells.vertex.data(), corners, largest.data()});
-  Buffer<int> of, part;
+  const FirstLabels first{points, offset, corners, label.data()};
+  for_each(exec_, all * corners, first);
+  for_each(exec_, points, LargestLabels{leaf.data(), root.data(), vertex, first, largest.data()});
   if (fine.distributed) {
     of = make_unset<int>(label.size());
     if (lost()) return false;
     join_at_vertices(exec_, comm_, cells, largest);
     if (!once) part = label_parts(fine, root, offset);
   }
-  Buffer<double> sums  = make<double>(3); // changes here, and of ghosts; others
-  Buffer<int>    grown = make<int>(largest.size());
+  for_each(exec_, cells.n,
+           JoinParts<T>{begin, i, j, leaf.data(), root.data(), vertex, largest.data(), first, parent.data(), coupled});
+  for_each(exec_, all * corners, PointToRoot{parent.data()});
+  Buffer<double> sums  = make<double>(2); // others; changes of ghosts
   const auto     count = [&](bool each_once) {
     sum_each(exec_, points,
-             CountOthers{leaf.data(), root.data(), label.data(), cells.vertex.data(), largest.data(), part.data(),
-                         FirstLabels{points, offset, corners, nullptr}, each_once},
-             sums.data() + 2);
-  };
-  std::vector<double> found;
-  for (int pass = 1;; ++pass) {
-    sum_each(exec_, cells.n,
-             SpreadLabels<T>{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners, pass,
-                             label.data(), grown.data(), coupled},
+             CountOthers{leaf.data(), root.data(), parent.data(), label.data(), vertex, largest.data(), part.data(),
+                         first, each_once},
              sums.data());
+  };
+  const PlaceOfLabel  place{root.data(), parent.data(), corners};
+  std::vector<double> found;
+  do { // labels only grow, so there are ever fewer
     if (fine.distributed) {
-      for_each(exec_, fine.n * corners, LabelsOfNodes{root.data(), label.data(), corners, of.data()});
+      for_each(exec_, fine.n * corners, LabelsOfNodes{place, label.data(), of.data()});
       fine.exchange.forward(of.data(), corners);
       sum_each(exec_, fine.ghosts * corners,
-               TakeLabels{root.data(), of.data(), fine.n, corners, label.data(), leaf.data(), cells.vertex.data(),
-                          grown.data(), pass},
-               sums.data() + 1);
+               TakeLabels{place, of.data(), (ptrdiff_t)fine.n * corners, label.data()}, sums.data() + 1);
     }
     count(once);
     found = listed(sums);
-    if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, found.data(), 3, MPI_DOUBLE, MPI_SUM, comm_);
-    if (!(found[2] > few)) return false; // labels only grow, so there will be fewer
-    if (found[0] + found[1] == 0) break;
-  }
+    if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, found.data(), 2, MPI_DOUBLE, MPI_SUM, comm_);
+    if (!(found[0] > few)) return false;
+  } while (found[1] > 0);
   if (once || parts_.strong) return true;
   count(true);
-  const double components = fetch(sums, 2);
-  return found[2] - (fine.distributed ? total(components) : components) > few; // without one part of each
+  const double all_once = fetch(sums, 0);
+  return found[0] - (fine.distributed ? total(all_once) : all_once) > few; // without one part of each
 }
 
 #define INSTANTIATE(T) \

@@ -156,10 +156,11 @@ template <class T> void Setup<T>::label_cores(Level<T> &fine, const Cells &cells
   }
   for (int p = 0; p < points; ++p)
     for (int e = parts.i.data()[p]; e < parts.i.data()[p + 1]; ++e)
-      parts.for_same(p, e, parts.core[(size_t)p], parts.core, [&](int c, int d) {
-        const size_t a = parts.at(p, c), b = parts.at(parts.j.data()[e], d);
-        if (sets.parent[a] != sets.parent[b]) sets.join((int)a, (int)b); // mostly it is done already
-      });
+      if (const int q = parts.j.data()[e]; q < p || q >= points) // q's row has the others
+        parts.for_same(p, e, parts.core[(size_t)p], parts.core, [&](int c, int d) {
+          const size_t a = parts.at(p, c), b = parts.at(q, d);
+          if (sets.parent[a] != sets.parent[b]) sets.join((int)a, (int)b); // mostly it is done already
+        });
   // roots are the first nodes of components; labels fall with the numbers of nodes among all processes'
   std::vector<int> &label = parts.label, root(label.size());
   const auto        for_core = [&](int from, int to, const auto &f) {
