@@ -162,6 +162,10 @@ int main(int argc, char **argv)
       suffix: fins
       args: -mesh fins -n 20
     test:
+      suffix: fins_jump
+      nsize: {{1 3}}
+      args: -mesh fins -n 16 -jump 1e4
+    test:
       suffix: fins_second
       args: -mesh fins -n 28
     test:
@@ -385,6 +389,10 @@ int main(int argc, char **argv)
       suffix: leaks
       nsize: {{1 3 4}}
       args: -mesh cube -n 19 -cells 3 -jump 1e-4 -leak 0.02
+    test: # barriers with open ends
+      suffix: open
+      nsize: {{1 3}}
+      args: -mesh {{square disk}separate output} -n 100 -cells -6 -jump 1e-5
     test:
       suffix: leaks_pockets
       nsize: {{1 2}}

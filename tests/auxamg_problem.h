@@ -264,7 +264,7 @@ typedef struct {
   PetscReal shift;      /* times the mass of a node, on the diagonal */
   PetscReal wind;       /* the largest velocity of a whirl in the unit square, for the diffusion 1 */
   PetscReal poisson;    /* Poisson's ratio where elastic; 0: 0.3 */
-  PetscInt  cells;      /* jump is that of barriers, one element thick, between so many parts along each axis */
+  PetscInt  cells;      /* jump is that of barriers, one element thick, between so many parts along each axis; negative: along the first one, with open ends */
   PetscReal leak;       /* the share of the elements of barriers that are none */
 } ProblemOptions;
 
@@ -307,9 +307,11 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
     PetscReal       beside = 0;
     for (PetscInt q = 0; q < m->dim; ++q) beside = PetscMax(beside, PetscAbsReal(across * mean[q] - PetscFloorReal(across * mean[q]) - 0.5));
     if (o->jump < 0 && beside > 0.15 && beside < 0.27) c = -o->jump;
-    for (PetscInt a = 1; a < k1 && o->cells; ++a)
-      for (PetscInt q = 0; q < m->dim; ++q)
-        if (PetscFloorReal((PetscReal)o->cells * m->x[m->dim * e[a] + q]) != PetscFloorReal((PetscReal)o->cells * m->x[m->dim * e[0] + q])) c = o->jump;
+    const PetscReal parts = (PetscReal)PetscAbsInt(o->cells);
+    const PetscBool open = o->cells < 0 && PetscAbsReal(mean[1] - 0.5) > 0.3 ? PETSC_TRUE : PETSC_FALSE;
+    for (PetscInt a = 1; a < k1 && o->cells && !open; ++a)
+      for (PetscInt q = 0; q < (o->cells < 0 ? 1 : m->dim); ++q)
+        if (PetscFloorReal(parts * m->x[m->dim * e[a] + q]) != PetscFloorReal(parts * m->x[m->dim * e[0] + q])) c = o->jump;
     if (o->leak > 0 && 0.5 + 0.5 * Random(t, 29) < o->leak) c = 1;
     if (o->jump > 0 && !o->cells && o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
     for (PetscInt a = 0; a < k1; ++a) {

@@ -2,17 +2,16 @@
 // the smoother does not reduce follows the coefficients, linear functions do not.
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
+#include "tree/jumps.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/eights.hpp"
-#include <cmath>
 
 namespace tessera::tree {
 
 namespace {
 
-constexpr int    filter_steps = 3;
-constexpr double jump         = 10; // ratio of neighbouring diagonal entries
+constexpr int filter_steps = 3;
 
 // Which corner of the other leaf of a pair is a corner of a leaf: corner[] of each pair and corner of the leaf, and
 // `corners` where that one has none there.
@@ -144,24 +143,6 @@ template <class T> struct TakeDiagonals {
   T       *d;
   HD void  operator()(int p) const { d[p] = inverse[p] > 0 ? 1 / inverse[p] : 0; }
 };
-// Nodes with a neighbour whose diagonal entry is another by far.
-template <class T> struct CountJumps {
-  const int *i, *j;
-  const T   *d;
-  int        bs;
-  HD double  operator()(int p) const
-  {
-    const double mine = d[(ptrdiff_t)bs * p];
-    double       largest = mine, least = mine;
-    for (int e = i[p]; e < i[p + 1]; ++e) {
-      const double other = d[(ptrdiff_t)bs * j[e]];
-      largest = other > largest ? other : largest;
-      least   = other > 0 && other < least ? other : least;
-    }
-    return mine > 0 && (largest > jump * mine || mine > jump * least);
-  }
-};
-
 // The largest of the numbers and of the inverses of those that are not zero
 struct Ends {
   double  largest = 0, over = 0;
@@ -181,7 +162,6 @@ template <class T> struct FindEnds {
 
 } // namespace
 
-// Jumps at more nodes than half a line (surface) across the mesh has.
 template <class T> bool NumericSetup<T>::jumps()
 {
   Level<T>      &level = levels_[0];
@@ -196,8 +176,7 @@ template <class T> bool NumericSetup<T>::jumps()
   level.halo(level.work.x.data());
   const CountJumps<T> count{level.i.data(), level.j.data(), level.work.x.data(), params_.bs};
   sum_each(exec_, level.points, count, sum.data());
-  const double found = total(fetch(sum, 0)), d = params_.dim;
-  return found > 0.5 * std::pow(level.nodes, (d - 1) / d) && found > 2 * d;
+  return are_jumps(total(fetch(sum, 0)), level.nodes, params_.dim);
 }
 
 // In space the setup of the smoothed interpolation and its W-cycle would take longer than they save: there the smoother

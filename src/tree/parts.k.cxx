@@ -241,7 +241,8 @@ template <class T> bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<T> &d
 // hardly_coupled, the weaker one is the bound. Barriers around pockets may be so thin that no node is inside, and
 // diagonals do not jump. Collective.
 template <class T>
-bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d)
+bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf,
+                          Buffer<T> &d)
 {
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
   // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node a
@@ -257,8 +258,22 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> 
     return parts_.split || has_parts(fine, cells, leaf, parts_.strong ? by_values : few, d);
   }
   // The smoother's functions of parts stand in for functions of coarse grids that values tell apart: these take fewer
-  // iterations in the plane, but two to four times as long.
-  if (params_.part_functions && params_.bs == 1 && params_.dim > 1) return has_parts(fine, cells, leaf, few, d);
+  // iterations in the plane, but two to four times as long. They do not where barriers have open ends, as these enclose
+  // no part; nor, in space, where coefficients jump in what gaps divide.
+  if (params_.part_functions && params_.bs == 1 && params_.dim > 1) {
+    const auto by_barriers = [&](double bound) {
+      parts_.strong = true;
+      parts_.weak   = across_barrier;
+      return has_parts(fine, cells, leaf, bound, d);
+    };
+    if (params_.dim == 2 && has_open_barriers(fine, y, d) && by_barriers(0.5 * surface)) return true;
+    parts_.strong = false;
+    d             = Buffer<T>();
+    const bool gaps = has_parts(fine, cells, leaf, few, d);
+    if (params_.dim == 3 && gaps && has_jumps(fine, d)) return by_barriers(0);
+    d = Buffer<T>();
+    return gaps;
+  }
   const bool plane = params_.dim == 2 && params_.bs == 1; // in space functions for pockets take four times the setup
   d             = largest_diagonals(fine);
   parts_.strong = true;
@@ -351,7 +366,9 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
 }
 
 #define INSTANTIATE(T) \
-  template bool      Setup<T>::find_parts(Level<T> &, const Cells &, const Buffer<int> &, Buffer<T> &); \
+  template Buffer<T> Setup<T>::largest_diagonals(Level<T> &) const; \
+  template bool      Setup<T>::find_parts(Level<T> &, const Cells &, const Buffer<double> &, const Buffer<int> &, \
+                                          Buffer<T> &); \
   template bool      Setup<T>::has_parts(Level<T> &, const Cells &, const Buffer<int> &, double, const Buffer<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)

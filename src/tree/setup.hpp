@@ -128,7 +128,10 @@ private:
   Buffer<T>               largest_diagonals(Level<T> &fine) const;
   double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
   bool                    has_pockets(Level<T> &fine, const Buffer<T> &d, double weak) const;
-  bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<T> &d);
+  bool                    has_jumps(Level<T> &fine, Buffer<T> &d) const;
+  bool                    has_open_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d) const;
+  bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<double> &y,
+                                     const Buffer<int> &leaf, Buffer<T> &d);
   Buffer<int>             label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const;
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
@@ -137,7 +140,8 @@ private:
   void                    label_others(Level<T> &fine, Parts &parts);
   int                     number_parts(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    drop_weights(Level<T> &fine, Parts &parts);
-  void                    split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
+  void                    split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
+                                       Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);

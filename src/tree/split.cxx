@@ -328,14 +328,15 @@ template <class T> void Setup<T>::drop_weights(Level<T> &fine, Parts &parts)
 
 // key: of the nodes of the mesh; those of other grids go by their numbers among all
 template <class T>
-void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf)
+void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
+                            Buffer<int> &leaf)
 {
   Buffer<T> values;
-  if (!find_parts(fine, cells, leaf, values)) return;
+  if (!find_parts(fine, cells, y, leaf, values)) return;
   const int corners = fine.transfer.corners;
   Parts     parts;
   parts.corners = corners;
-  parts.whole   = params_.bs > 1 || parts_.strong;
+  parts.whole   = params_.bs > 1 || (parts_.strong && !params_.part_functions);
   parts.points  = fine.points;
   parts.all     = fine.n + fine.ghosts;
   parts.i       = on_host(fine.i);
@@ -419,7 +420,8 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
   cells.vertices = (int)from.size();
 }
 
-#define INSTANTIATE(T) template void Setup<T>::split_leaves(Level<T> &, Cells &, const Buffer<Key> &, Buffer<int> &);
+#define INSTANTIATE(T) \
+  template void Setup<T>::split_leaves(Level<T> &, Cells &, const Buffer<Key> &, const Buffer<double> &, Buffer<int> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
