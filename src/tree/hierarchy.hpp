@@ -303,6 +303,7 @@ public:
   bool     smoothed() const { return smoothed_; }
   bool     convective() const { return convective_; }
   bool     symmetric() const { return symmetric_; }
+  bool     asymmetric(Level<T> &level, T *x, T *y);
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const;
   uint64_t setups() const { return setups_; }
@@ -323,7 +324,6 @@ private:
   void    find_blocks(Level<T> &level);
   void    invert_blocks(Level<T> &level);
   void    drop_rounding(Level<T> &level);
-  bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
   bool    needs_sums() const { return sizeof(T) < sizeof(double) && (params_.bs == 1 || params_.falls_back); }
   void    correct_sums(Level<T> &fine, Level<T> &coarse);

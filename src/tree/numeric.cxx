@@ -56,7 +56,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     old_ = make_unset<T>(largest);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
-    if (l == 1) symmetric_ = !asymmetric(level);
+    if (l == 1) symmetric_ = !asymmetric(level, level.work.x.data(), level.work.r.data());
     if (l && !symmetric_) stabilise(level);
     diagonal(level, l, perm, place);
     if (l == last) break;

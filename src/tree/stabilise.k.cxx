@@ -88,11 +88,10 @@ template <class T> struct Stabilise {
 
 } // namespace
 
-// By x'A y - y'A x for vectors of noise, beside the root of the squares of the diagonal.
-template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level)
+// By x'A y - y'A x for vectors of noise, beside the root of the squares of the diagonal. x, y: memory for the vectors.
+template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, T *x, T *y)
 {
   Buffer<double> sum = make<double>(1);
-  T *const       x = level.work.x.data(), *const y = level.work.r.data();
   const auto     found = [&] { return level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0); };
   for_each(exec_, level.unknowns(), Noise<T>{1, x});
   for_each(exec_, level.unknowns(), Noise<T>{2, y});
@@ -121,7 +120,7 @@ template <class T> void NumericSetup<T>::stabilise(Level<T> &level)
 }
 
 #define INSTANTIATE(T) \
-  template bool NumericSetup<T>::asymmetric(Level<T> &); \
+  template bool NumericSetup<T>::asymmetric(Level<T> &, T *, T *); \
   template void NumericSetup<T>::stabilise(Level<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
