@@ -66,7 +66,7 @@ template <class T> struct Norm2 {
 };
 
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
-constexpr int lanczos_steps = 9, lanczos_scalars = 2 * lanczos_steps;
+constexpr int lanczos_steps = 10, lanczos_scalars = 2 * lanczos_steps;
 
 template <class Level> struct LanczosProblem {
   Level  *level;
@@ -165,14 +165,20 @@ inline double smallest_eigenvalue(int n, const double *v)
   return largest - largest_eigenvalue(n, mirrored.data());
 }
 
+// Steps of which the scalars of a level know: an invariant subspace ends them early.
+inline int steps_taken(const double *s)
+{
+  double largest = 0;
+  int    m       = 1;
+  for (int k = 0; k < lanczos_steps; ++k) largest = std::max(largest, s[2 * k + 1]);
+  while (m < lanczos_steps && s[2 * m] > 1e-24 * largest * largest) ++m;
+  return m;
+}
+
 // The largest eigenvalue of D^-1 A, plus a tenth, from the scalars of a level; 1 where these are of no use.
 inline double eigenvalue_bound(const double *s)
 {
-  double largest = 0;
-  for (int k = 0; k < lanczos_steps; ++k) largest = std::max(largest, s[2 * k + 1]);
-  int m = 1; // an invariant subspace ends it early
-  while (m < lanczos_steps && s[2 * m] > 1e-24 * largest * largest) ++m;
-  const double w = largest_eigenvalue(m, s + 1);
+  const double w = largest_eigenvalue(steps_taken(s), s + 1);
   return w > 0 && std::isfinite(w) ? 1.1 * w : 1;
 }
 

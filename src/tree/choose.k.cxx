@@ -148,7 +148,7 @@ template <class T> void Hierarchy<T>::choose_cycle()
 // where there is a null space, and makes the cycle indefinite. False: it is so, and double precision may be taken.
 template <class T> bool Hierarchy<T>::choose_visits()
 {
-  constexpr double poor  = 0.35;
+  constexpr double poor = 0.35, sound = 2;
   constexpr int    steps = 16, few_steps = 4, second = 2;
   twice_ = INT_MAX;
   if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return true;
@@ -156,7 +156,8 @@ template <class T> bool Hierarchy<T>::choose_visits()
   if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps).least >= poor) return true;
   numeric_.find_coarse_parts();
   if (!params_.falls_back || total(constants_ || coarsest_.dropped > 0) == 0) return true;
-  return !spectrum(0, few_steps).broke_down || lost();
+  const Spectrum whole = spectrum(0, few_steps);
+  return (!whole.broke_down && whole.largest < sound) || lost();
 }
 
 template Spectrum Hierarchy<double>::spectrum(int, int);

@@ -154,6 +154,8 @@ template <class T> struct StartVector {
 constexpr int statistics = multigrid::lanczos_scalars + 4;
 // Such a part of a diagonal entry is too much for single precision, of several unknowns a node less.
 constexpr double much_rounding = 0.05, much_of_several = 5e-4;
+// So far below zero may an eigenvalue of B^-1 A be on coarse grids by rounding.
+constexpr double much_below_zero = 1e-3;
 
 // What double precision may do without
 static Failure::Kind kind_of(Failure::Kind kind, const Params &params)
@@ -284,8 +286,13 @@ template <class T>
 void NumericSetup<T>::take_eigenvalue(int number, const double *found, double scale, Failure &failure)
 {
   const double *const ends = found + (ptrdiff_t)number * statistics;
-  const double much = params_.bs > 1 ? much_of_several : much_rounding;
-  if (params_.falls_back && found[(number + 1) * statistics - 2] > much) failure.kind = Failure::rounded;
+  const double *const s    = ends + 2;
+  const double        much = params_.bs > 1 ? much_of_several : much_rounding;
+  // nearly dependent functions, whose operator is beside rounding
+  const bool          indefinite = number && symmetric_ && s[0] > 0 &&
+                                   multigrid::smallest_eigenvalue(multigrid::steps_taken(s), s + 1) < -much_below_zero;
+  const bool          rounded    = found[(number + 1) * statistics - 2] > much || indefinite;
+  if (params_.falls_back && rounded) failure.kind = Failure::rounded;
   else if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = kind_of(Failure::not_finite, params_);
   // against the wind of an open side functions lose energy: methods for such matrices go on without those unknowns
   else if (!(number && convective_) && ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
