@@ -322,7 +322,7 @@ int main(int argc, char **argv)
   test:
     suffix: seed
     output_file: output/auxamg_random_seed.out
-    args: -rounds 1 -seed {{2211 5020 6541 6952 12086 20985 21980 970670 971254 971468 991553 1230378}}
+    args: -rounds 1 -seed {{2211 5020 6541 6952 12086 20985 21980 970670 971254 971468 991553 1230378 970062 971346 1240909 1301337 1302111}}
 
   test:
     suffix: seed_three

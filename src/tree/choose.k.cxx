@@ -144,18 +144,25 @@ template <class T> void Hierarchy<T>::choose_cycle()
 //
 // Coarse grids in the plane whose cells are as large as parts that hardly anything ties to each other lose these: the
 // least eigenvalue of the cycle from the second coarse grid down is 0.005 to 0.3 then. Few other problems are below
-// 0.35; functions of parts do them no harm, unless rounding to single precision counts beside their energies, as it may
-// where there is a null space, and makes the cycle indefinite. False: it is so, and double precision may be taken.
+// 0.35; functions of parts do them no harm.
+//
+// Rounding to single precision may count beside the energies of parts, above all where there is a null space, and make
+// the cycle indefinite. False: it is so, and double precision may be taken.
 template <class T> bool Hierarchy<T>::choose_visits()
 {
-  constexpr double poor = 0.35, sound = 2;
+  constexpr double poor = 0.35, sound = 2, doubtful = 11.5;
   constexpr int    steps = 16, few_steps = 4, second = 2;
   twice_ = INT_MAX;
-  if (params_.cycle != Cycle::automatic || !numeric_.filtered() || numeric_.convective() || sweeps()) return true;
-  twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
-  if (params_.dim != 2 || !parts() || last() <= second || spectrum(second, steps).least >= poor) return true;
-  numeric_.find_coarse_parts();
-  if (!params_.falls_back || total(constants_ || coarsest_.dropped > 0) == 0) return true;
+  bool doubts = params_.falls_back && last() > 0 && numeric_.symmetric() &&
+                levels_[0].blocks.part_functions.least_energy(levels_[0]) < doubtful;
+  if (params_.cycle == Cycle::automatic && numeric_.filtered() && !numeric_.convective() && !sweeps()) {
+    twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
+    if (params_.dim == 2 && parts() && last() > second && spectrum(second, steps).least < poor) {
+      numeric_.find_coarse_parts();
+      doubts = doubts || (params_.falls_back && total(constants_ || coarsest_.dropped > 0) > 0);
+    }
+  }
+  if (!doubts) return true;
   const Spectrum whole = spectrum(0, few_steps);
   return (!whole.broke_down && whole.largest < sound) || lost();
 }

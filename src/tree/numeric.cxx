@@ -68,7 +68,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);
-    if (!l && params_.falls_back && level.blocks.part_functions.faint(level)) failure.kind = Failure::rounded;
+    if (!l && params_.falls_back && level.blocks.part_functions.least_energy(level) < 1)
+      failure.kind = Failure::rounded;
     if (failure.kind == Failure::rounded) return failure; // on all processes
     if (level.sweep.exact) block_values(level);
     if (smooths) { // the eigenvalue is needed at once

@@ -42,9 +42,9 @@ template <class T> struct PartFunctions {
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
   double                  count() const { return total_; } // parts of all processes
   bool                    any() const { return total_ > 0; }
-  // Has the constant of a part on any process so little energy that rounding to single precision counts beside it?
-  // After take_values(). Collective.
-  bool                    faint(const Level<T> &level) const;
+  // The least energy that the constant of a part on any process has, in what rounding to single precision leaves: below
+  // 1 rounding counts beside it, from 1 on it may. After take_values(). Collective.
+  double                  least_energy(const Level<T> &level) const;
   bool                    meets_others() const { return shared_ > 0 || network_.meets_others(); } // sums over several
   template <class V> void make_several() { network_.template make_several<V>(); }
   size_t bytes() const

@@ -14,6 +14,7 @@
 #include "multigrid/exact.hpp"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tessera::tree {
 
@@ -398,19 +399,19 @@ template <class T> void PartFunctions<T>::take_values(const Level<T> &level)
   });
 }
 
-template <class T> bool PartFunctions<T>::faint(const Level<T> &level) const
+template <class T> double PartFunctions<T>::least_energy(const Level<T> &level) const
 {
-  if (!any()) return false;
+  double least = std::numeric_limits<double>::max();
+  if (!any()) return least;
   const std::vector<double> e = listed(energy_);
-  double                    found = 0;
   with_axes(dim_, [&](auto axes) {
     for (const double *k = e.data(); k < e.data() + e.size(); k += numbers_of_part<axes.value>) {
       const double *const further = k + energies_of_part<axes.value>;
-      found += *k * std::sqrt(further[number_of_nodes]) < faint_energy * further[sum_of_diagonal];
+      least = std::min(least, *k * std::sqrt(further[number_of_nodes]) / (faint_energy * further[sum_of_diagonal]));
     }
   });
-  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_SUM, comm_);
-  return found > 0;
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE, MPI_MIN, comm_);
+  return least;
 }
 
 template <class T>

@@ -8,8 +8,9 @@
 // towards that vertex, and its weights go to the other vertices of its nodes: linear functions are not reproduced
 // there, but grids have a quarter less unknowns, and no two functions are nearly the same.
 //
-// Where nodes have several unknowns, whose rotations must be reproduced, and where parts are told apart by values, as
-// nearly all nodes are at such a border then, all nodes around a vertex are its core, and all functions stay.
+// Where nodes have several unknowns, whose rotations must be reproduced, and where values tell parts apart in place of
+// the smoother's functions, as nearly all nodes are at such a border then, all nodes around a vertex are its core, and
+// all functions stay.
 #include "tree/coupled.hpp"
 #include "tree/setup.hpp"
 #include "exec/gather.hpp"
