@@ -206,8 +206,8 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNo
     if (failure->kind == Failure::rounded) {
       PetscCall(
         PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator "
-                      "singular or the cycle indefinite, or entries are beyond it on a device: the hierarchy is in "
-                      "double precision\n"));
+                      "singular, a coarse one indefinite or the cycle unsound, or entries are beyond it on a "
+                      "device: the hierarchy is in double precision\n"));
       single = false;
     }
     a->params.falls_back = single && a->options.precision == TESSERA_PRECISION_AUTO;

@@ -20,7 +20,7 @@ template <class T> struct CountBesideBarriers {
   HD bool       weak(int e, T d) const { return fabs(a[e]) < (T)across_barrier * d && fabs(a[e]) > (T)1e-12 * d; }
   HD double     operator()(int p) const
   {
-    constexpr double uneven = 0.2, towards = 0.5; // of moduli; the cosine
+    constexpr double uneven = 0.2, towards = 0.5; // of the sum of moduli; the cosine of the angle
     const int        own = own_entry(i, j, p);
     const T          d   = own < i[p + 1] ? a[own] : 0;
     bool             any = false;
@@ -56,10 +56,10 @@ template <class T> bool Setup<T>::has_jumps(Level<T> &fine, Buffer<T> &d) const
 }
 
 // Are there thin barriers in the plane, where diagonal entries do not jump? With convection, whose couplings pull and
-// are weak against the wind, nobody knows. y: places of the nodes; d: may get their largest diagonal entries. Of a line
-// across the mesh, meshes without barriers have up to 0.35 of nodes that seem to be beside one, and one barrier through
-// half of the mesh makes 0.9. Collective.
-template <class T> bool Setup<T>::has_open_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d) const
+// are weak against the wind, this says nothing. y: places of the nodes; d: may get their largest diagonal entries. Of a
+// line across the mesh, meshes without barriers have up to 0.35 of nodes that seem to be beside one, and one barrier
+// through half of the mesh makes 0.9. Collective.
+template <class T> bool Setup<T>::has_thin_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d) const
 {
   Buffer<double> sum = make<double>(1);
   sum_each(exec_, fine.points, CountBesideBarriers<T>{fine.i.data(), fine.j.data(), fine.a.data(), y.data()},
@@ -71,7 +71,7 @@ template <class T> bool Setup<T>::has_open_barriers(Level<T> &fine, const Buffer
 
 #define INSTANTIATE(T) \
   template bool Setup<T>::has_jumps(Level<T> &, Buffer<T> &) const; \
-  template bool Setup<T>::has_open_barriers(Level<T> &, const Buffer<double> &, Buffer<T> &) const;
+  template bool Setup<T>::has_thin_barriers(Level<T> &, const Buffer<double> &, Buffer<T> &) const;
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -288,7 +288,7 @@ void NumericSetup<T>::take_eigenvalue(int number, const double *found, double sc
   const double *const ends = found + (ptrdiff_t)number * statistics;
   const double *const s    = ends + 2;
   const double        much = params_.bs > 1 ? much_of_several : much_rounding;
-  // nearly dependent functions, whose operator is beside rounding
+  // the operator of nearly dependent functions is mostly rounding
   const bool          indefinite = number && symmetric_ && s[0] > 0 &&
                                    multigrid::smallest_eigenvalue(multigrid::steps_taken(s), s + 1) < -much_below_zero;
   const bool          rounded    = found[(number + 1) * statistics - 2] > much || indefinite;

@@ -48,6 +48,11 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   const int last  = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
   bool      shape_stays = known && levels_[0].change < slight;
+  const auto failed = [&] { // of grids that all processes have each has sums of its own, which differ by rounding
+    const double any = total(failure.kind);
+    if (any && total(failure.kind == Failure::rounded) > 0) failure.kind = Failure::rounded;
+    return any > 0;
+  };
   ++setups_;
   convective_ = false;
   symmetric_  = true;
@@ -68,14 +73,13 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);
-    if (!l && params_.falls_back && level.blocks.part_functions.least_energy(level) < 1)
-      failure.kind = Failure::rounded;
-    if (failure.kind == Failure::rounded) return failure; // on all processes
+    const bool faint = !l && params_.falls_back && level.blocks.part_functions.least_energy(level) < 1;
+    if (faint) return failure.kind = Failure::rounded, failure; // on all processes
     if (level.sweep.exact) block_values(level);
     if (smooths) { // the eigenvalue is needed at once
       estimate({l});
       take_eigenvalue(l, on_host(statistics_).data(), scale, failure);
-      if (total(failure.kind)) return failure;
+      if (failed()) return failure;
     }
     if (!weights_stay) filter(level);
     Level<T> &next = levels_[(size_t)l + 1];
@@ -104,7 +108,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   estimate(changed);
   if (!known || !changed.empty()) found = on_host(statistics_);
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
-  if (total(failure.kind)) return failure;
+  if (failed()) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
   if (params_.falls_back && !total(failure.kind) && total(coarsest_.dropped > null_space(params_, singular)))
     failure.kind = Failure::rounded; // on all processes

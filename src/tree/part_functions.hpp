@@ -42,8 +42,8 @@ template <class T> struct PartFunctions {
   template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
   double                  count() const { return total_; } // parts of all processes
   bool                    any() const { return total_ > 0; }
-  // The least energy that the constant of a part on any process has, in what rounding to single precision leaves: below
-  // 1 rounding counts beside it, from 1 on it may. After take_values(). Collective.
+  // The least energy that the constant of a part on any process has: below 1 rounding to single precision counts beside
+  // it, above 1 the less the more it is. After take_values(). Collective.
   double                  least_energy(const Level<T> &level) const;
   bool                    meets_others() const { return shared_ > 0 || network_.meets_others(); } // sums over several
   template <class V> void make_several() { network_.template make_several<V>(); }

@@ -79,8 +79,8 @@ template <class T> struct FindRoots {
     }
   }
 };
-// Labels of components, at their roots, which are the least own nodes' where they have any: at first labels that fall
-// with the nodes' numbers among all processes', of ghosts one below all.
+// The label of a component stands at its root. At first it is, of an own node, INT_MAX minus its number among those of
+// all processes, and zero of a ghost.
 struct FirstLabels {
   int     own, offset, corners;
   int    *label;
@@ -98,9 +98,10 @@ struct LargestLabels {
         raise_to(largest + v, first.of(first.corners * p + c));
   }
 };
-// Each part of a leaf has a number for each corner. Those of two leaves whose parts are coupled join around each vertex
-// that both leaves have. What is joined with the part of the largest label around a vertex need not look for more: the
-// others find it.
+// Each part of a leaf has a number for each corner. Where parts of two leaves are coupled, these numbers join at each
+// vertex that both leaves have. A part that is joined with the one of the largest label around a vertex does not look
+// for more: the others find it. Where one of two parts alone is coupled with the other, as the pattern or values are
+// not symmetric, it depends on the order of threads whether they join.
 template <class T> struct JoinParts {
   const int  *begin, *i, *j, *leaf, *root, *vertex, *largest;
   FirstLabels first;
@@ -147,9 +148,15 @@ template <class T> struct JoinParts {
     return done;
   }
 };
+// Other threads read the chain meanwhile, so that nothing is stored but a root, at its own place.
 struct PointToRoot {
   int    *parent;
-  HD void operator()(int k) const { point_to(parent, k, root_of(parent, k)); }
+  HD void operator()(int k) const
+  {
+    int root = k;
+    for (int up; (up = parent_of(parent, root)) != root;) root = up;
+    point_to(parent, k, root);
+  }
 };
 // Where the label of a node at a corner stands
 struct PlaceOfLabel {
@@ -239,7 +246,8 @@ template <class T> bool Setup<T>::has_pockets(Level<T> &fine, const Buffer<T> &d
 // grids then. On the first grid these are parts that hardly anything ties to others (hardly_coupled), if many nodes
 // have such couplings. If many nodes lie in pockets (pockets.k.cxx) by the weaker bound weakly_coupled, and not by
 // hardly_coupled, the weaker one is the bound. Barriers around pockets may be so thin that no node is inside, and
-// diagonals do not jump. Collective.
+// diagonals do not jump. Where the smoother has functions of parts, values tell parts apart by across_barrier, beside
+// thin barriers in the plane, and in space between gaps where coefficients jump. Collective.
 template <class T>
 bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf,
                           Buffer<T> &d)
@@ -258,19 +266,19 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
     return parts_.split || has_parts(fine, cells, leaf, parts_.strong ? by_values : few, d);
   }
   // The smoother's functions of parts stand in for functions of coarse grids that values tell apart: these take fewer
-  // iterations in the plane, but two to four times as long. They do not where barriers have open ends, as these enclose
-  // no part; nor, in space, where coefficients jump in what gaps divide.
-  if (params_.part_functions && params_.bs == 1 && params_.dim > 1) {
-    const auto by_barriers = [&](double bound) {
+  // iterations in the plane, but two to four times as long. The smoother's do not help beside barriers with open ends,
+  // which enclose no part, and little, in space, where coefficients jump between gaps.
+  if (smoother_knows_parts()) {
+    const auto apart_by_values = [&](double bound) {
       parts_.strong = true;
       parts_.weak   = across_barrier;
       return has_parts(fine, cells, leaf, bound, d);
     };
-    if (params_.dim == 2 && has_open_barriers(fine, y, d) && by_barriers(0.5 * surface)) return true;
+    if (params_.dim == 2 && has_thin_barriers(fine, y, d) && apart_by_values(0.5 * surface)) return true;
     parts_.strong = false;
     d             = Buffer<T>();
     const bool gaps = has_parts(fine, cells, leaf, few, d);
-    if (params_.dim == 3 && gaps && has_jumps(fine, d)) return by_barriers(0);
+    if (params_.dim == 3 && gaps && has_jumps(fine, d)) return apart_by_values(0);
     d = Buffer<T>();
     return gaps;
   }
@@ -300,7 +308,7 @@ template <class T> Buffer<int> Setup<T>::label_parts(Level<T> &fine, const Buffe
 {
   const int   all = fine.n + fine.ghosts;
   Buffer<int> label = make_unset<int>((size_t)all), of = make_unset<int>((size_t)all);
-  const PlaceOfLabel place{root.data(), root.data(), 1};
+  const PlaceOfLabel place{root.data(), root.data(), 1}; // roots are their own
   for_each(exec_, all, FirstLabels{fine.points, offset, 1, label.data()});
   Buffer<double> changes = make<double>(1);
   do {

@@ -120,6 +120,7 @@ private:
   {
     return levels_[0].distributed && !sweeps() && !params_.aggregation;
   }
+  bool smoother_knows_parts() const { return params_.part_functions && params_.bs == 1 && params_.dim > 1; }
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
   void                    keep_points();
@@ -129,7 +130,7 @@ private:
   double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
   bool                    has_pockets(Level<T> &fine, const Buffer<T> &d, double weak) const;
   bool                    has_jumps(Level<T> &fine, Buffer<T> &d) const;
-  bool                    has_open_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d) const;
+  bool                    has_thin_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d) const;
   bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<double> &y,
                                      const Buffer<int> &leaf, Buffer<T> &d);
   Buffer<int>             label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const;

@@ -157,11 +157,10 @@ template <class T> void Setup<T>::label_cores(Level<T> &fine, const Cells &cells
   }
   for (int p = 0; p < points; ++p)
     for (int e = parts.i.data()[p]; e < parts.i.data()[p + 1]; ++e)
-      if (const int q = parts.j.data()[e]; q < p || q >= points) // q's row has the others
-        parts.for_same(p, e, parts.core[(size_t)p], parts.core, [&](int c, int d) {
-          const size_t a = parts.at(p, c), b = parts.at(q, d);
-          if (sets.parent[a] != sets.parent[b]) sets.join((int)a, (int)b); // mostly it is done already
-        });
+      parts.for_same(p, e, parts.core[(size_t)p], parts.core, [&](int c, int d) {
+        const size_t a = parts.at(p, c), b = parts.at(parts.j.data()[e], d);
+        if (sets.parent[a] != sets.parent[b]) sets.join((int)a, (int)b); // mostly it is done already
+      });
   // roots are the first nodes of components; labels fall with the numbers of nodes among all processes'
   std::vector<int> &label = parts.label, root(label.size());
   const auto        for_core = [&](int from, int to, const auto &f) {
@@ -337,7 +336,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   const int corners = fine.transfer.corners;
   Parts     parts;
   parts.corners = corners;
-  parts.whole   = params_.bs > 1 || (parts_.strong && !params_.part_functions);
+  parts.whole   = params_.bs > 1 || (parts_.strong && !smoother_knows_parts());
   parts.points  = fine.points;
   parts.all     = fine.n + fine.ghosts;
   parts.i       = on_host(fine.i);
@@ -349,11 +348,20 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   parts.key     = on_host(levels_.size() > 1 ? fine.start : key);
   if (values.size()) parts.a = on_host(fine.a);
   parts.coupled = {parts.a.data(), parts.d.size() ? parts.d.data() : nullptr, params_.bs, (T)parts_.weak};
-  parts.label.assign((size_t)parts.all * (size_t)corners, 0);
-  label_cores(fine, cells, parts);
-  label_others(fine, parts);
-  const int all_new = number_parts(fine, cells, parts);
-  if (all_new < 0 || all_new >= 0.8 * fine.nodes) return; // neighbours lie anywhere: there would be no smaller grid
+  int        all_new = 0;
+  const auto too_many = [&] { // or none is to be split
+    parts.label.assign((size_t)parts.all * (size_t)corners, 0);
+    label_cores(fine, cells, parts);
+    label_others(fine, parts);
+    all_new = number_parts(fine, cells, parts);
+    return all_new < 0 || all_new >= 0.8 * fine.nodes; // neighbours lie anywhere: there would be no smaller grid
+  };
+  if (too_many()) {
+    if (parts_.split || !parts_.strong || !smoother_knows_parts()) return;
+    parts_.strong = false; // in space gaps are left, without values
+    parts.d       = Buffer<T>();
+    if (params_.dim == 2 || too_many()) return;
+  }
   parts_.split = true;
   if (!parts.whole) drop_weights(fine, parts);
   Buffer<int> of_nodes = copy_to(exec_.space, parts.number);

@@ -88,7 +88,8 @@ template <class T> struct Stabilise {
 
 } // namespace
 
-// By x'A y - y'A x for vectors of noise, beside the root of the squares of the diagonal. x, y: memory for the vectors.
+// By x'A y - y'A x for vectors of noise, beside the root of the squares of the diagonal. x, y: memory for the
+// vectors, ghosts included.
 template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, T *x, T *y)
 {
   Buffer<double> sum = make<double>(1);
