@@ -11,7 +11,7 @@ namespace tessera::tree {
 constexpr double hardly_coupled = 1e-5;
 // Where many nodes are in pockets, which are not much larger than cells, these are parts, too.
 constexpr double weakly_coupled = 2e-3;
-// Between the sides of a barrier that encloses no part.
+// Between the sides of a thin barrier in the plane, and where coefficients jump between gaps in space.
 constexpr double across_barrier = 0.01;
 template <class T> struct Coupled {
   const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
