@@ -269,17 +269,15 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
   // iterations in the plane, but two to four times as long. The smoother's do not help beside barriers with open ends,
   // which enclose no part, and little, in space, where coefficients jump between gaps.
   if (smoother_knows_parts()) {
-    const auto apart_by_values = [&](double bound) {
-      parts_.strong = true;
-      parts_.weak   = across_barrier;
-      return has_parts(fine, cells, leaf, bound, d);
-    };
-    if (params_.dim == 2 && has_thin_barriers(fine, y, d) && apart_by_values(0.5 * surface)) return true;
-    parts_.strong = false;
-    d             = Buffer<T>();
+    parts_.strong = true;
+    parts_.weak   = across_barrier;
+    if (params_.dim == 2 && has_thin_barriers(fine, y, d) && has_parts(fine, cells, leaf, 0.5 * surface, d))
+      return true;
+    d               = Buffer<T>();
+    parts_.strong   = false;
     const bool gaps = has_parts(fine, cells, leaf, few, d);
-    if (params_.dim == 3 && gaps && has_jumps(fine, d)) return apart_by_values(0);
-    d = Buffer<T>();
+    parts_.strong   = params_.dim == 3 && gaps && has_jumps(fine, d);
+    if (!parts_.strong) d = Buffer<T>();
     return gaps;
   }
   const bool plane = params_.dim == 2 && params_.bs == 1; // in space functions for pockets take four times the setup
