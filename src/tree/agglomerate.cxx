@@ -44,7 +44,7 @@ public:
     comm_(comm), rules_(rules), distributed_(distributed), common_(comm)
   {
   }
-  template <class T> void grow(Level<T> &level);
+  template <class T> void grow(Level<T> &level, const Buffer<T> &held);
   std::vector<double>     labels() const; // of own nodes
 
 private:
@@ -54,7 +54,7 @@ private:
   {
     return at(k) >= 0 ? common_.totals()[(size_t)at(k)] : cluster_[(size_t)k];
   }
-  template <class T> void   begin(Level<T> &level);
+  template <class T> void   begin(Level<T> &level, const Buffer<T> &held);
   template <class W> void   look_outside(const Couplings<W> &between);
   template <class W> void   collect(const Couplings<W> &between);
   template <class W> bool   round(const Couplings<W> &between);
@@ -73,10 +73,10 @@ private:
   CommonClusters       common_;
 };
 
-template <class T> void Agglomeration::begin(Level<T> &level)
+template <class T> void Agglomeration::begin(Level<T> &level, const Buffer<T> &held)
 {
   const HostView<Key>    key(level.start);
-  const HostView<T>      inverse(level.inverse);
+  const HostView<T>      inverse(level.inverse), takes(held);
   const size_t           n = (size_t)level.n, all = n + (size_t)level.ghosts;
   const double           before = distributed_ ? sum_before(comm_, (double)n) : 0;
   std::vector<double>    number(all);
@@ -92,6 +92,7 @@ template <class T> void Agglomeration::begin(Level<T> &level)
     cluster_[p].id = number[p];
     if (p < n) cluster_[p].name = name_of(key.data(), (int)p, number[p]);
     if (p < n) cluster_[p].diagonal = inverse.data()[p] > 0 ? 1 / (double)inverse.data()[p] : 0;
+    if (p < n && !held.empty()) cluster_[p].held = (double)takes.data()[p];
     if (p < n) node_.push_back((int)p);
   }
   if (distributed_) common_.begin(std::vector<double>(number.begin() + (ptrdiff_t)n, number.end()));
@@ -256,11 +257,11 @@ void Agglomeration::contract(const Couplings<W> &between, Sets &sets, const std:
   own_     = (int)n;
 }
 
-template <class T> void Agglomeration::grow(Level<T> &level)
+template <class T> void Agglomeration::grow(Level<T> &level, const Buffer<T> &held)
 {
   const HostView<int> first(level.i), to(level.j);
   const HostView<T>   a(level.a);
-  begin(level);
+  begin(level, held);
   const bool any = round(Couplings<T>{first.data(), to.data(), a.data()});
   while (any && round(sums_.couplings())) { }
 }
@@ -275,21 +276,21 @@ std::vector<double> Agglomeration::labels() const
 
 } // namespace
 
-template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim)
+template <class T> Buffer<double> agglomerate(MPI_Comm comm, Level<T> &level, int dim, const Buffer<T> &held)
 {
   const Rules rules{Closed(dim), level.nodes / 2};
   if constexpr (device::built)
     if (level.exec.on_device()) try {
-        return agglomerate_on_device(comm, level, rules);
+        return agglomerate_on_device(comm, level, rules, held);
       } catch (const DeviceMemoryError &) { // the host has room
         if (level.distributed) throw;       // but others are on their devices
       }
   Agglomeration clusters(comm, rules, level.distributed);
-  clusters.grow(level);
+  clusters.grow(level, held);
   return copy_to(level.exec.space, clusters.labels());
 }
 
-template Buffer<double> agglomerate(MPI_Comm, Level<double> &, int);
-template Buffer<double> agglomerate(MPI_Comm, Level<float> &, int);
+template Buffer<double> agglomerate(MPI_Comm, Level<double> &, int, const Buffer<double> &);
+template Buffer<double> agglomerate(MPI_Comm, Level<float> &, int, const Buffer<float> &);
 
 } // namespace tessera::tree

@@ -22,7 +22,7 @@ struct Numbered {
 
 template <class T> class DeviceAgglomeration {
 public:
-  DeviceAgglomeration(MPI_Comm comm, Level<T> &level, const Rules &rules) :
+  DeviceAgglomeration(MPI_Comm comm, Level<T> &level, const Rules &rules, const Buffer<T> &held) :
     exec_(level.exec), rules_(rules), distributed_(level.distributed), id_bits_(bits_of((Key)level.nodes)),
     nodes_(level.n), own_(level.n), all_(level.n + level.ghosts), common_(comm)
   {
@@ -33,7 +33,8 @@ public:
     to_      = make_unset<int>(exec_, entries);
     first_   = make_unset<int>(exec_, n + 1);
     of_      = make_unset<int>(exec_, n);
-    for_each(exec_, own_, BeginCluster<T>{level.inverse.data(), level.start.data(), before, cluster_.data()});
+    for_each(exec_, own_,
+             BeginCluster<T>{level.inverse.data(), held.data(), level.start.data(), before, cluster_.data()});
     for_each(exec_, (int)entries, SizeOfValue<T>{level.a.data(), weight_.data()});
     copy(level.j, to_), copy(level.i, first_);
     for_each(exec_, own_, Enumerate{of_.data()});
@@ -230,17 +231,18 @@ template <class T> void DeviceAgglomeration<T>::add_up(const Numbered &numbered)
 
 } // namespace
 
-template <class T> Buffer<double> agglomerate_on_device(MPI_Comm comm, Level<T> &level, const Rules &rules)
+template <class T>
+Buffer<double> agglomerate_on_device(MPI_Comm comm, Level<T> &level, const Rules &rules, const Buffer<T> &held)
 {
   if constexpr (!device::built) return {};
   else {
-    DeviceAgglomeration<T> clusters(comm, level, rules);
+    DeviceAgglomeration<T> clusters(comm, level, rules, held);
     while (clusters.round()) { }
     return clusters.labels();
   }
 }
 
-template Buffer<double> agglomerate_on_device(MPI_Comm, Level<double> &, const Rules &);
-template Buffer<double> agglomerate_on_device(MPI_Comm, Level<float> &, const Rules &);
+template Buffer<double> agglomerate_on_device(MPI_Comm, Level<double> &, const Rules &, const Buffer<double> &);
+template Buffer<double> agglomerate_on_device(MPI_Comm, Level<float> &, const Rules &, const Buffer<float> &);
 
 } // namespace tessera::tree

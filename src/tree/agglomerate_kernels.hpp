@@ -7,7 +7,7 @@
 namespace tessera::tree {
 
 template <class T> struct BeginCluster {
-  const T   *inverse;
+  const T   *inverse, *held; // held: or nullptr
   const Key *key;    // or nullptr
   double     before; // nodes of the processes before this one
   Cluster   *cluster;
@@ -17,6 +17,7 @@ template <class T> struct BeginCluster {
     c.id       = before + p;
     c.name     = name_of(key, p, c.id);
     c.diagonal = inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
+    c.held     = held ? (double)held[p] : 0;
     cluster[p] = c;
   }
 };

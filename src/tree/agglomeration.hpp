@@ -26,12 +26,14 @@ struct Cluster {
   double  id = 0;   // the mesh-wide number of one of its nodes
   double  name = 0; // by which all processes tell which is the first of two
   double  nodes = 1, diagonal = 0, outside = 0;
+  double  held = 0; // what one step of the smoother takes of its constant, summed over its nodes
   HD void join(const Cluster &o)
   {
     name = o.name < name ? o.name : name;
     nodes += o.nodes;
     diagonal += o.diagonal;
     outside += o.outside;
+    held += o.held;
   }
 };
 
@@ -63,13 +65,18 @@ struct Pick {
   }
 };
 
-// Which clusters count, those of at most `most` nodes, and which grow.
+// Which clusters count, those of at most `most` nodes, and which grow. Clusters that fixed nodes hold, such as columns
+// of strongly coupled nodes on them, do not count: the smoother alone reduces their constants.
 struct Rules {
+  static constexpr double held_by_fixed = 0.25; // of ones, what a step takes
   static constexpr double times_as_many = 32; // nodes of a cluster that takes others in
   Closed  closed;
   double  most;
   HD bool has_closed(const Cluster &c) const { return closed(c.nodes, c.diagonal, c.outside); }
-  HD bool counts(const Cluster &c) const { return has_closed(c) && c.nodes <= most; }
+  HD bool counts(const Cluster &c) const
+  {
+    return has_closed(c) && c.nodes <= most && !(c.held > held_by_fixed * c.nodes);
+  }
   // The nodes of one that is closed; of one that grows infinitely many: it picks for itself.
   HD double closed_nodes(const Cluster &c) const { return has_closed(c) ? c.nodes : HUGE_VAL; }
   // One that grows takes in, with its pick, closed ones that are small beside it and tied to it nearly as much: each

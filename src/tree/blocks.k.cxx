@@ -265,14 +265,15 @@ template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool ke
 {
   if (params_.dim == 1) return;
   StrongBlocks<T> &b = level.blocks;
-  if (!keep || !b.found) {
+  const bool       anew = !keep || !b.found;
+  if (anew) {
     find_blocks(level);
     b.part_functions = PartFunctions<T>(); // of coarse grids: find_coarse_parts()
-    if (params_.part_functions && params_.bs == 1 && &level == &levels_[0])
-      b.part_functions.find(comm_, level, params_, params_.part_labels.lock().get());
-    b.any = b.any || b.part_functions.any();
   }
   invert_blocks(level);
+  if (anew && params_.part_functions && params_.bs == 1 && &level == &levels_[0])
+    b.part_functions.find(comm_, level, params_, params_.part_labels.lock().get());
+  b.any = b.any || b.part_functions.any();
   b.part_functions.take_values(level);
 }
 

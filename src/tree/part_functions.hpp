@@ -34,7 +34,7 @@ struct PartBegins {
 
 template <class T> struct PartFunctions {
   // Looks for the parts of a level with one unknown a node, by its values, or takes those whose labels are in `keep`
-  // where they are of all nodes; else keeps them there. keep: or nullptr. Collective.
+  // where they are of all nodes; else keeps them there. keep: or nullptr. The level's blocks are known. Collective.
   void find(const Comm &comm, Level<T> &level, const Params &params, Buffer<double> *keep);
   // The numbers for values in the same pattern. Collective.
   void take_values(const Level<T> &level);
@@ -55,6 +55,7 @@ template <class T> struct PartFunctions {
 
 private:
   bool may_have_parts(Level<T> &level) const;
+  Buffer<T>      held(Level<T> &level) const;
   Buffer<double> labels(Level<T> &level) const;
   void number(Level<T> &level, const Buffer<double> &label);
   void divide(const Exec &exec, const PartBegins &begins);

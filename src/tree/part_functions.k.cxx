@@ -272,6 +272,28 @@ template <class T, int D> struct InvertEnergy {
   }
 };
 
+// A 1
+template <class T> struct SumRow {
+  const int *i;
+  const T   *a;
+  T         *sum;
+  HD void    operator()(int p) const
+  {
+    double s = 0;
+    for (int e = i[p]; e < i[p + 1]; ++e) s += (double)a[e];
+    sum[p] = (T)s;
+  }
+};
+template <class T> struct TimesInverse {
+  const T *inverse, *r;
+  T       *z;
+  HD void  operator()(int p) const { z[p] = inverse[p] * r[p]; }
+};
+template <class T> struct BetweenZeroAndOne {
+  T      *z;
+  HD void operator()(int p) const { z[p] = z[p] > 0 ? z[p] < 1 ? z[p] : (T)1 : (T)0; }
+};
+
 constexpr int threads_of_part = 5; // the logarithm, on a device
 
 } // namespace
@@ -350,10 +372,21 @@ void PartFunctions<T>::find_network(const Level<T> &level, const Params &params,
   if (known > 0) network_.find(comm_, level, params, of_, parts_, shared_, place);
 }
 
+// What one step of the smoother takes of ones, B^-1 A 1, at each node: all of it in a block that fixed nodes hold.
+template <class T> Buffer<T> PartFunctions<T>::held(Level<T> &level) const
+{
+  Buffer<T> sum = make_unset<T>(level.exec, (size_t)level.n), z = make_unset<T>(level.exec, (size_t)level.n);
+  for_each(level.exec, level.n, SumRow<T>{level.i.data(), level.a.data(), sum.data()});
+  for_each(level.exec, level.n, TimesInverse<T>{level.inverse.data(), sum.data(), z.data()});
+  level.blocks.add(level, sum.data(), (T)1, z.data(), (T *)nullptr, (T)0);
+  for_each(level.exec, level.n, BetweenZeroAndOne<T>{z.data()});
+  return z;
+}
+
 // Of all nodes, ghosts included
 template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) const
 {
-  Buffer<double> label = agglomerate(comm_, level, dim_);
+  Buffer<double> label = agglomerate(comm_, level, dim_, held(level));
   if (!level.distributed) return label;
   Buffer<double> all = make_unset<double>(level.exec, (size_t)(level.n + level.ghosts));
   copy(label, all);

@@ -63,20 +63,20 @@ template <class T> struct FindRoots {
   Coupled<T> coupled;
   HD void    operator()(int l) const
   {
-    const int first = begin[l];
-    int       others = begin[l + 1] - first - 1; // own nodes that are not yet in the part of the first one
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (int p = first; p < begin[l + 1]; ++p)
-        for (int e = i[p]; e < i[p + 1]; ++e) {
-          const int q = j[e];
-          if (leaf[q] != l || root[q] == root[p] || !coupled(p, e, q)) continue;
-          const int least = root[p] < root[q] ? root[p] : root[q], larger = root[p] < root[q] ? q : p;
-          root[larger]    = least;
-          changed         = true;
-          if (least == first && larger < begin[l + 1] && !--others && alone) return;
-        }
-    }
+    const int first = begin[l], end = begin[l + 1];
+    int       others = end - first - 1; // parts of own nodes beside one
+    for (int p = first; p < end && (others > 0 || !alone); ++p)
+      for (int e = i[p]; e < i[p + 1]; ++e) {
+        if (leaf[j[e]] != l) continue;
+        const int a = root_of(root, p), b = root_of(root, j[e]), larger = a < b ? b : a;
+        if (a == b || !coupled(p, e, j[e])) continue;
+        root[larger] = a < b ? a : b;
+        others -= larger < end;
+      }
+    for (int p = first; p < end; ++p) root[p] = root[root[p]]; // of lesser nodes it is known already
+    for (int p = first; p < end && !alone; ++p)
+      for (int e = i[p]; e < i[p + 1]; ++e)
+        if (const int q = j[e]; q >= end && leaf[q] == l) root[q] = root_of(root, q);
   }
 };
 // The label of a component stands at its root. At first it is, of an own node, INT_MAX minus its number among those of

@@ -136,7 +136,7 @@ std::vector<double> labels_of(const std::vector<int> &i, const std::vector<int> 
   Level<double> level(where, 1);
   level.n = (int)inverse.size(), level.nodes = level.n;
   level.i = put(i, where), level.j = put(j, where), level.a = put(a, where), level.inverse = put(inverse, where);
-  return get(agglomerate(MPI_COMM_SELF, level, 2));
+  return get(agglomerate(MPI_COMM_SELF, level, 2, {}));
 }
 
 // The rounds by which clusters grow, one after the other of all of them: the labels, and how many rounds.

@@ -64,12 +64,18 @@ void make_level(const Couplings &graph, MPI_Comm comm, const std::vector<int> &b
   if (size > 1) level.exchange = Exchange(where, Comm(comm), level.n, owner, index);
 }
 
-// The labels of all nodes.
-std::vector<double> labels_of(const Couplings &graph, MPI_Comm comm, const std::vector<int> &begin, const Exec &where)
+// The labels of all nodes. held: what the smoother takes of ones at each, or empty.
+std::vector<double> labels_of(const Couplings &graph, MPI_Comm comm, const std::vector<int> &begin, const Exec &where,
+                              const std::vector<double> &held = {})
 {
+  int rank;
+  MPI_Comm_rank(comm, &rank);
   Level<double> level(where, 1);
   make_level(graph, comm, begin, level);
-  return gather_from_all(comm, get(agglomerate(comm, level, graph.dim))).all;
+  Buffer<double> here;
+  if (!held.empty())
+    here = put(std::vector<double>(held.begin() + begin[(size_t)rank], held.begin() + begin[(size_t)rank + 1]), where);
+  return gather_from_all(comm, get(agglomerate(comm, level, graph.dim, here))).all;
 }
 
 // Nodes of all processes, as many of each, or none of the last one.
@@ -233,6 +239,33 @@ TEST(auxamg_clusters, alike)
 {
   check_numberings(grid(2, 30, [](const int *, const int *) { return 1.; }), 1, "alike");
   check_numberings(grid(3, 10, [](const int *a, const int *b) { return a[2] == b[2] ? 1. : 1e-7; }), 5, "layers");
+}
+
+// Squares, of which a third is held at all nodes by half, a third at the nodes of one side, and the others are not: the
+// first ones do not count.
+TEST(auxamg_clusters, held)
+{
+  const int           side = 6, m = 9 * side;
+  int                 size;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  std::mt19937        random(5);
+  const auto          square = [&](int p) { return p % m / side + p / (m * side) * (m / side); };
+  std::vector<double> held((size_t)(m * m));
+  for (int p = 0; p < m * m; ++p)
+    held[(size_t)p] = square(p) % 3 == 0 ? 0.5 : square(p) % 3 == 1 && p % side == 0 ? 1 : 0;
+  const Couplings graph = grid(2, m, [&](const int *a, const int *b) {
+    return (a[0] / side == b[0] / side && a[1] / side == b[1] / side ? 1 : 1e-5) * (0.5 + unit(random));
+  });
+  const std::vector<int>    begin = divided(m * m, size, false);
+  const std::vector<double> all   = labels_of(graph, MPI_COMM_SELF, {0, m * m}, Exec());
+  for (int device = 0; device < 1 + unit_cuda(); ++device) {
+    const auto labels = labels_of(graph, MPI_COMM_WORLD, begin, device ? exec() : Exec(), held);
+    ASSERT_EQ(labels.size(), all.size());
+    for (int p = 0; p < m * m; ++p) {
+      ASSERT_GE(all[(size_t)p], 0);
+      ASSERT_EQ(labels[(size_t)p], square(p) % 3 ? all[(size_t)p] : -1) << "node " << p;
+    }
+  }
 }
 
 // Values tell the parts of a mesh apart also where a process has no nodes.

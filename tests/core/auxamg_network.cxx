@@ -1,4 +1,5 @@
 // What varies slowly over parts of a mesh between barriers (part_network.hpp): iterations do not grow with their number.
+// Which parts need no functions.
 #include "auxamg_case.hpp"
 #include <gtest/gtest.h>
 #include <cmath>
@@ -102,6 +103,35 @@ TEST(AuxAMGNetwork, IterationsDoNotGrowWithTheParts)
   const Squares few(4, 8), many(28, 8);
   EXPECT_LE(iterations<double>(many), iterations<double>(few) + 2);
   EXPECT_LE(iterations<float>(many), iterations<float>(few) + 2);
+}
+
+// Columns of 12 strongly coupled nodes. The smoother solves each exactly, so where fixed nodes hold them it needs no
+// functions of them; where only one is held it does.
+TEST(AuxAMGNetwork, ColumnsOnFixedNodesAreNoParts)
+{
+  constexpr int m = 12;
+  std::mt19937  random(3);
+  const auto    columns = grid(3, m, [&](const int *a, const int *b) {
+    return a[2] == b[2] ? 1e-4 * (0.5 + unit(random)) : 1;
+  });
+  std::vector<double> x;
+  for (int p = 0; p < m * m * m; ++p)
+    x.insert(x.end(), {(double)(p % m), (double)(p / m % m), 0.01 * (double)(p / (m * m))});
+  double parts[2];
+  for (const bool held : {false, true}) {
+    std::vector<double> ties((size_t)(m * m * m));
+    for (int p = 0; p < (held ? m * m : 1); ++p) ties[(size_t)p] = 1;
+    const Laplacian A(columns, ties);
+    const auto      i = put_indices(A.i), j = put_indices(A.j);
+    const auto      a = put(A.a);
+    Params          params = params_for(3, 1);
+    params.part_functions  = true;
+    Hierarchy<float> hierarchy(exec(), Comm(), params);
+    ASSERT_EQ(Failure::none, hierarchy.setup(rows_of(i, j, a), x.data(), {}, {}, true).kind);
+    parts[held] = hierarchy.parts();
+  }
+  EXPECT_GT(parts[false], m * m / 2);
+  EXPECT_EQ(parts[true], 0);
 }
 
 } // namespace tree
