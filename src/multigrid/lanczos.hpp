@@ -65,8 +65,10 @@ template <class T> struct Norm2 {
   HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
 };
 
+// Steps at first, how many follow where these do not suffice, and at most.
+constexpr int lanczos_steps = 8, further_lanczos_steps = 2, most_lanczos_steps = 20;
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
-constexpr int lanczos_steps = 10, lanczos_scalars = 2 * lanczos_steps;
+constexpr int lanczos_scalars = 2 * most_lanczos_steps;
 
 template <class Level> struct LanczosProblem {
   Level  *level;
@@ -75,14 +77,15 @@ template <class Level> struct LanczosProblem {
 
 // Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
 // and z are used. start(level, v) makes the first vector. reduce(k): number k of all problems becomes the sum over the
-// processes.
+// processes. The steps `first` to end - 1, counted from 0: those before were the last to use these vectors.
 //
 // Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x and work.b, whose
 // ghosts stay, for vectors: B itself, which may be singular, is not needed. The first vector is A times what start()
 // makes: that has hardly more of a function of little energy, which B^-1 makes large, than of others. Of a vector that
 // knows nothing of A nearly all would be such functions, and the first steps would miss the largest eigenvalue.
 template <class T, class Level, class Start, class Reduce>
-void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce)
+void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce, int first,
+             int end)
 {
   using Vector = decltype(&decltype(Level::work)::x);
   using Work   = decltype(Level::work);
@@ -100,7 +103,14 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     if constexpr (HasBlocks<Level>::value) level.blocks.add(level, v, T(1), z, (T *)nullptr, T(0));
     sum_each(level.exec, level.unknowns(), DotProduct<T>{v, z}, norm2);
   };
-  each(0, [&](Level &level, double *s) {
+  const auto rotate = [&] {
+    std::swap(before, v);
+    std::swap(v, w);
+  };
+  const auto factors = [](const Level &level, const double *s, int k) {
+    return Factors(level.exec, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
+  };
+  if (!first) each(0, [&](Level &level, double *s) {
     T *const x = level.work.x.data(), *const y = level.work.b.data();
     start(level, x);
     if (!has_blocks(level)) return sum_each(level.exec, level.unknowns(), Norm2<T>{x, level.inverse.data()}, s);
@@ -108,28 +118,27 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     level.each_row(x, StoreProduct<T>{level.inverse.data(), y});
     norm_in_blocks(level, y, s);
   });
-  for (int k = 0; k < lanczos_steps; ++k) {
-    const auto factors = [&](const Level &level, const double *s) {
-      return Factors(level.exec, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
-    };
+  for (int k = 1; k < first; ++k) rotate();
+  for (int k = first; k < end; ++k) {
+    if (k) {
+      each(2 * k, [&](Level &level, double *s) {
+        sum_each(level.exec, level.unknowns(),
+                 LanczosSubtract<T>{at(level, v), level.inverse.data(), factors(level, s, k - 1), s + 2 * k - 1,
+                                    at(level, w)},
+                 s + 2 * k);
+        if (has_blocks(level)) norm_in_blocks(level, at(level, w), s + 2 * k);
+      });
+      rotate();
+    }
     each(2 * k + 1, [&](Level &level, double *s) {
       const bool blocks = has_blocks(level);
       T *const   x      = blocks ? level.work.x.data() : at(level, v);
       level.halo(x);
       level.sum_rows(x,
-                     LanczosProduct<T>{x, blocks ? nullptr : level.inverse.data(), at(level, before), factors(level, s),
-                                       at(level, w)},
+                     LanczosProduct<T>{x, blocks ? nullptr : level.inverse.data(), at(level, before),
+                                       factors(level, s, k), at(level, w)},
                      s + 2 * k + 1);
     });
-    if (k + 1 == lanczos_steps) break; // the last vector is not needed
-    each(2 * k + 2, [&](Level &level, double *s) {
-      sum_each(level.exec, level.unknowns(),
-               LanczosSubtract<T>{at(level, v), level.inverse.data(), factors(level, s), s + 2 * k + 1, at(level, w)},
-               s + 2 * k + 2);
-      if (has_blocks(level)) norm_in_blocks(level, at(level, w), s + 2 * k + 2);
-    });
-    std::swap(before, v);
-    std::swap(v, w);
   }
 }
 
@@ -170,9 +179,18 @@ inline int steps_taken(const double *s)
 {
   double largest = 0;
   int    m       = 1;
-  for (int k = 0; k < lanczos_steps; ++k) largest = std::max(largest, s[2 * k + 1]);
-  while (m < lanczos_steps && s[2 * m] > 1e-24 * largest * largest) ++m;
+  for (int k = 0; k < most_lanczos_steps; ++k) largest = std::max(largest, s[2 * k + 1]);
+  while (m < most_lanczos_steps && s[2 * m] > 1e-24 * largest * largest) ++m;
   return m;
+}
+
+// Did the last of `taken` steps raise the estimate by so much that the next ones may raise it by more than the bound
+// has on top?
+inline bool still_grows(const double *s, int taken)
+{
+  constexpr double hardly = 1.01;
+  return steps_taken(s) == taken && taken < most_lanczos_steps &&
+         largest_eigenvalue(taken, s + 1) > hardly * largest_eigenvalue(taken - 1, s + 1);
 }
 
 // The largest eigenvalue of D^-1 A, plus a tenth, from the scalars of a level; 1 where these are of no use.

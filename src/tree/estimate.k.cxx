@@ -255,9 +255,9 @@ template <class T> double NumericSetup<T>::change_of(int number, const double *f
   return found[(number + 1) * statistics - 1];
 }
 
-// Estimates the largest eigenvalues of some grids. Those that processes divide are estimated together, as a step of all
-// takes one message for a sum.
-template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
+// Steps `first` to end - 1 of Lanczos' method for some grids. Those that processes divide are estimated together, as a
+// step of all takes one message for a sum.
+template <class T> void NumericSetup<T>::lanczos(const std::vector<int> &grids, int first, int end)
 {
   const auto place = [](int number) { return (size_t)number * (size_t)statistics + 2; };
   const auto estimate_together = [&](const std::vector<int> &some) {
@@ -272,13 +272,35 @@ template <class T> void NumericSetup<T>::estimate(const std::vector<int> &grids)
         std::vector<size_t> places;
         for (int number : some) places.push_back(place(number) + (size_t)k);
         if (!some.empty() && levels_[(size_t)some[0]].distributed) reduce_statistics(places, MPI_SUM);
-      });
+      },
+      first, end);
   };
   std::vector<int> divided;
   for (int number : grids)
     if (levels_[(size_t)number].distributed) divided.push_back(number);
     else estimate_together({number});
   estimate_together(divided);
+}
+
+// Estimates the largest eigenvalues of some grids. Returns the statistics of all, on the host. Collective.
+template <class T> Buffer<double> NumericSetup<T>::estimate(std::vector<int> grids)
+{
+  int taken = multigrid::lanczos_steps;
+  lanczos(grids, 0, taken);
+  for (;;) {
+    Buffer<double>    found = on_host(statistics_);
+    std::vector<char> more;
+    for (int number : grids)
+      more.push_back(symmetric_ && multigrid::still_grows(found.data() + (ptrdiff_t)number * statistics + 2, taken));
+    MPI_Allreduce(MPI_IN_PLACE, more.data(), (int)more.size(), MPI_CHAR, MPI_MAX, comm_); // all go on alike
+    std::vector<int> growing;
+    for (size_t k = 0; k < grids.size(); ++k)
+      if (more[k]) growing.push_back(grids[k]);
+    if (growing.empty()) return found;
+    grids = std::move(growing);
+    lanczos(grids, taken, taken + multigrid::further_lanczos_steps);
+    taken += multigrid::further_lanczos_steps;
+  }
 }
 
 // found: the statistics of all grids, on the host
@@ -368,7 +390,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::bound_eigenvalue(int, const double *); \
-  template void    NumericSetup<T>::estimate(const std::vector<int> &); \
+  template Buffer<double> NumericSetup<T>::estimate(std::vector<int>); \
   template void    NumericSetup<T>::join_changes(Buffer<double> &) const; \
   template bool    NumericSetup<T>::sweep_last(); \
   template Failure NumericSetup<T>::invert(double);

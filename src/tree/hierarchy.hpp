@@ -331,7 +331,8 @@ private:
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
   void    diagonal(Level<T> &level, int number, const Buffer<int> &perm, const Buffer<Diagonal> &place);
-  void                       estimate(const std::vector<int> &grids);
+  void                       lanczos(const std::vector<int> &grids, int first, int end);
+  Buffer<double>             estimate(std::vector<int> grids);
   double  change_of(int number, const double *found) const;
   void    bound_change(Level<T> &level, int number);
   void    take_eigenvalue(int number, const double *found, double scale, Failure &failure);

@@ -77,8 +77,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (faint) return failure.kind = Failure::rounded, failure; // on all processes
     if (level.sweep.exact) block_values(level);
     if (smooths) { // the eigenvalue is needed at once
-      estimate({l});
-      take_eigenvalue(l, on_host(statistics_).data(), scale, failure);
+      take_eigenvalue(l, estimate({l}).data(), scale, failure);
       if (failed()) return failure;
     }
     if (!weights_stay) filter(level);
@@ -105,8 +104,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (known && l) level.change += (float)change_of(l, found.data());
     if (!known || level.lambda == 0 || level.change >= (level.blocks.any ? slight / 4 : slight)) changed.push_back(l);
   }
-  estimate(changed);
-  if (!known || !changed.empty()) found = on_host(statistics_);
+  if (!known || !changed.empty()) found = estimate(changed);
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (failed()) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
@@ -138,8 +136,7 @@ template <class T> void NumericSetup<T>::find_coarse_parts()
   if (found.empty()) return;
   ++setups_;
   prepare_statistics();
-  estimate(found);
-  const Buffer<double> statistics = on_host(statistics_);
+  const Buffer<double> statistics = estimate(found);
   for (int l : found) {
     bound_eigenvalue(l, statistics.data());
     set_polynomial(levels_[(size_t)l]);
@@ -165,8 +162,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
   }
   const bool swept = sweep_last();
   for (int l = top + 1; l < last; ++l) coarse.push_back(l);
-  estimate(coarse);
-  const Buffer<double> found = on_host(statistics_);
+  const Buffer<double> found = estimate(coarse);
   for (int l = top; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
