@@ -669,6 +669,8 @@ PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoarseSize(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoarseSize(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetPrecision(PC, TesseraPrecision);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetPrecision(PC, TesseraPrecision *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetSingleSize(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetSingleSize(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetBackend(PC, TesseraBackend);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);

@@ -267,7 +267,7 @@ int main(int argc, char **argv)
       args: -mesh graded -n 60 -bs 2 -pc_auxamg_smoother gs -symmetric
     test:
       suffix: kcycle
-      args: -mesh disk -pc_auxamg_cycle k
+      args: -mesh disk -pc_auxamg_cycle k -pc_auxamg_single_size 0
 
   # the smallest radius is 2^-105 of the largest: what no cell divides must be smoothed all the same
   test:
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     filter: grep -E "iterations,|nodes in a cell|functions of each|symmetric yes|reproducible"
     test:
       suffix: visits
-      args: -n 100
+      args: -n 100 -pc_auxamg_single_size 0
     test:
       suffix: visits_comb
       args: -mesh comb -n 60 -pc_auxamg_precision double -symmetric -again
@@ -295,7 +295,7 @@ int main(int argc, char **argv)
   test:
     suffix: visits_neumann
     nsize: {{1 3}}
-    args: -ksp_view -jump 1e4 -mesh comb -n 60 -neumann
+    args: -ksp_view -jump 1e4 -mesh comb -n 60 -neumann -pc_auxamg_single_size 0
     filter: grep -E "iterations,|nodes in a cell|functions of each" | sed -e "s/: 1[567] iterations/: 15 to 17 iterations/"
 
   # 0.4 % of the nodes have neighbors in no leaf of theirs: no vertex has several functions
@@ -317,7 +317,7 @@ int main(int argc, char **argv)
     filter: grep -E "iterations,|nodes in a cell"
     test:
       suffix: nearly_singular
-      args: -n 20 -shift 1e-4
+      args: -n 20 -shift 1e-4 -pc_auxamg_single_size {{0 25000}}
     test:
       suffix: nearly_singular_elastic
       args: -n 30 -bs 2 -elastic -shift 1e-5
@@ -372,11 +372,11 @@ int main(int argc, char **argv)
     test:
       suffix: pockets
       nsize: {{1 3}}
-      args: -n 52 -jump -1e-4
+      args: -n 52 -jump -1e-4 -pc_auxamg_single_size {{0 25000}}
     test:
       suffix: pockets_thin
       nsize: {{1 3}}
-      args: -n {{48 64}separate output} -jump -1e-4
+      args: -n {{48 64}separate output} -jump -1e-4 -pc_auxamg_single_size {{0 25000}}
     test:
       suffix: pockets_3d
       nsize: {{1 3}}
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
     test: # barriers with open ends
       suffix: open
       nsize: {{1 3}}
-      args: -mesh {{square disk}separate output} -n 100 -cells -6 -jump 1e-5
+      args: -mesh {{square disk}separate output} -n 100 -cells -6 -jump 1e-5 -pc_auxamg_single_size {{0 25000}}
     test:
       suffix: leaks_pockets
       nsize: {{1 2}}
@@ -453,7 +453,7 @@ int main(int argc, char **argv)
 
   test:
     suffix: krylov_set
-    args: -n 150 -hidden_type {{cg gmres richardson}separate output} -ksp_view
+    args: -n 150 -hidden_type {{cg gmres richardson}separate output} -ksp_view -pc_auxamg_single_size 0
     filter: grep -E "precision|iterations," | sed -e "s|.*degree|degree|"
 
 TEST*/

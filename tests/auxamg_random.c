@@ -312,22 +312,27 @@ int main(int argc, char **argv)
 /*TEST
 
   test:
-    args: -rounds 60
+    args: -rounds 60 -pc_auxamg_single_size {{0 25000}}
 
   test:
     suffix: three
     nsize: 3
-    args: -seed 501 -rounds 40
+    args: -seed 501 -rounds 40 -pc_auxamg_single_size 0
 
   test:
     suffix: seed
     output_file: output/auxamg_random_seed.out
-    args: -rounds 1 -seed {{2211 5020 6541 6952 12086 20985 21980 970670 971254 971468 991553 1230378 970062 971346 1240909 1301337 1302111}}
+    args: -rounds 1 -seed {{2211 5020 6541 6952 12086 20985 21980 970670 971254 971468 991553 1230378 970062 971346 1240909 1301337 1302111}} -pc_auxamg_single_size {{0 25000}}
+
+  test: # more than single precision holds, unnoticed
+    suffix: seed_double
+    output_file: output/auxamg_random_seed.out
+    args: -rounds 1 -seed {{1230153 1401347}}
 
   test:
     suffix: seed_three
     nsize: 3
     output_file: output/auxamg_random_seed.out
-    args: -rounds 1 -seed {{20985 21980}}
+    args: -rounds 1 -seed {{20985 21980}} -pc_auxamg_single_size 0
 
 TEST*/

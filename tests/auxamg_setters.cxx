@@ -5,7 +5,7 @@ static char help[] = "Every option of PC auxamg has a setter and a getter, and t
 
 static PetscErrorCode Show(const char *when, PC pc)
 {
-  PetscInt              levels, cell_size, smooth, coarse_size, inner;
+  PetscInt              levels, cell_size, smooth, coarse_size, inner, single_size;
   PCAuxAMGVariant       variant;
   PCAuxAMGInterpolation interpolation;
   PCAuxAMGCycle         cycle;
@@ -29,9 +29,10 @@ static PetscErrorCode Show(const char *when, PC pc)
   PetscCall(PCAuxAMGGetStretch(pc, &stretch));
   PetscCall(PCAuxAMGGetCoarseSize(pc, &coarse_size));
   PetscCall(PCAuxAMGGetPrecision(pc, &precision));
+  PetscCall(PCAuxAMGGetSingleSize(pc, &single_size));
   PetscCall(PCAuxAMGGetBackend(pc, &backend));
   PetscCall(PCAuxAMGGetCoordinatesFile(pc, &file));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: variant %s, levels %d, cell size %d, interpolation %s, cycle %s %d, smoother %s %d, filter %s, stretch %s, coarse size %d, precision %s, backend %s, coordinates '%s'\n", when, PCAuxAMGVariants[variant], (int)levels, (int)cell_size, PCAuxAMGInterpolations[interpolation], PCAuxAMGCycles[cycle], (int)inner, PCAuxAMGSmoothers[smoother], (int)smooth, PCAuxAMGFilters[filter], PetscBools[stretch], (int)coarse_size, TesseraPrecisions[precision], TesseraBackends[backend], file));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: variant %s, levels %d, cell size %d, interpolation %s, cycle %s %d, smoother %s %d, filter %s, stretch %s, coarse size %d, precision %s from %d nodes, backend %s, coordinates '%s'\n", when, PCAuxAMGVariants[variant], (int)levels, (int)cell_size, PCAuxAMGInterpolations[interpolation], PCAuxAMGCycles[cycle], (int)inner, PCAuxAMGSmoothers[smoother], (int)smooth, PCAuxAMGFilters[filter], PetscBools[stretch], (int)coarse_size, TesseraPrecisions[precision], (int)single_size, TesseraBackends[backend], file));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,6 +58,7 @@ int main(int argc, char **argv)
   PetscCall(PCAuxAMGSetStretch(pc, PETSC_FALSE));
   PetscCall(PCAuxAMGSetCoarseSize(pc, 50));
   PetscCall(PCAuxAMGSetPrecision(pc, TESSERA_PRECISION_SINGLE));
+  PetscCall(PCAuxAMGSetSingleSize(pc, 7));
   PetscCall(PCAuxAMGSetBackend(pc, TESSERA_BACKEND_HOST));
   PetscCall(PCAuxAMGSetCoordinatesFile(pc, "points.h5:/x"));
   PetscCall(Show("set", pc));
@@ -82,6 +84,6 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -pc_auxamg_variant tree -pc_auxamg_cycle_inner 4 -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother gs -pc_auxamg_smoother_degree 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_backend auto -pc_auxamg_coordinates points
+    args: -pc_auxamg_variant tree -pc_auxamg_cycle_inner 4 -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother gs -pc_auxamg_smoother_degree 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_single_size 0 -pc_auxamg_backend auto -pc_auxamg_coordinates points
 
 TEST*/

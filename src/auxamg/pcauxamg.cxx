@@ -265,6 +265,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 .  -pc_auxamg_stretch <bool>             - undo anisotropy along the axes, see `PCAuxAMGSetStretch()`
 .  -pc_auxamg_coarse_size <n>            - unknowns that are solved exactly, see `PCAuxAMGSetCoarseSize()`
 .  -pc_auxamg_precision <auto,double,single> - of the hierarchy, see `PCAuxAMGSetPrecision()`
+.  -pc_auxamg_single_size <n>            - nodes from which on it may be single, see `PCAuxAMGSetSingleSize()`
 .  -pc_auxamg_coordinates <file>         - file of coordinates, see `PCAuxAMGSetCoordinatesFile()`
 -  -pc_auxamg_backend <auto,host,cuda>   - where it runs, see `PCAuxAMGSetBackend()`
 

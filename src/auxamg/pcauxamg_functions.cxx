@@ -293,12 +293,13 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
    precision.
 
    `TESSERA_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()`
-   before any `KSPSolve()`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding
-   would make it so, as where a small shift makes a pure Neumann problem regular. A method of the second kind that is
+   before any `KSPSolve()`, with Gauss-Seidel on the host, for small meshes in the plane (`PCAuxAMGSetSingleSize()`),
+   and where the matrix is so nearly singular that rounding would make it so, as where a small shift makes a pure
+   Neumann problem regular. A method of the second kind that is
    not given by `-ksp_type` is seen at the first solve, and the hierarchy is made a second time then: give
    `TESSERA_PRECISION_DOUBLE` to save that.
 
-.seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`
+.seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`, `PCAuxAMGSetSingleSize()`
 @*/
 PetscErrorCode PCAuxAMGSetPrecision(PC pc, TesseraPrecision p)
 {
@@ -323,6 +324,51 @@ PetscErrorCode PCAuxAMGSetPrecision(PC pc, TesseraPrecision p)
 PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
 {
   TesseraGetValue(pc, "PCAuxAMGGetPrecision_C", p);
+}
+
+/*@
+   PCAuxAMGSetSingleSize - Sets how large a mesh in the plane is for which the hierarchy may be in single precision
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  n - so many nodes, of all processes; default 25000
+
+   Options Database Key:
+.  -pc_auxamg_single_size <n> - see above
+
+   Level: advanced
+
+   Note:
+   For `TESSERA_PRECISION_AUTO` on a host, in the plane, with one unknown per node: hierarchies of smaller meshes fit
+   into a processor's caches, where single precision saves no time, and need no checks of what rounding does to them.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetSingleSize()`, `PCAuxAMGSetPrecision()`
+@*/
+PetscErrorCode PCAuxAMGSetSingleSize(PC pc, PetscInt n)
+{
+  TesseraSetValue(pc, "PCAuxAMGSetSingleSize_C", Int, n);
+}
+
+/*@
+   PCAuxAMGGetSingleSize - Gets how large a mesh in the plane is for which the hierarchy may be in single precision
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  n - what `PCAuxAMGSetSingleSize()` set
+
+   Level: advanced
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetSingleSize()`
+@*/
+PetscErrorCode PCAuxAMGGetSingleSize(PC pc, PetscInt *n)
+{
+  TesseraGetValue(pc, "PCAuxAMGGetSingleSize_C", n);
 }
 
 /*@

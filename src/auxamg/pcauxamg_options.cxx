@@ -40,6 +40,11 @@ static const Option rows[] = {
                                "%s"),
   Option::Enum<&O::precision>("-pc_auxamg_precision", "PCAuxAMGSetPrecision", "Precision of the hierarchy",
                               TesseraPrecisions),
+  Option::Int<&O::single_size>("-pc_auxamg_single_size", "PCAuxAMGSetSingleSize",
+                               "Nodes of a plane mesh from which on auto takes single precision on a host", 0,
+                               PETSC_MAX_INT,
+                               "PC auxamg: nodes for single precision (-pc_auxamg_single_size) must be 0 or more, they "
+                               "are %s"),
   Option::Enum<&O::backend>("-pc_auxamg_backend", "PCAuxAMGSetBackend", "Where the preconditioner runs",
                             TesseraBackends),
   Option::Text<&O::file>("-pc_auxamg_coordinates", "PCAuxAMGSetCoordinatesFile",

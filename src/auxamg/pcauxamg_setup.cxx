@@ -174,6 +174,21 @@ static PetscErrorCode AgreeOnCoordinates(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// auto: Gauss-Seidel, blocks that are solved exactly and small meshes in the plane stay in double precision on a host.
+static PetscErrorCode GainsBySingle(PC pc, bool *gains)
+{
+  const PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+  PetscInt         unknowns;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(pc->pmat, &unknowns, nullptr));
+  const bool small     = a->params.dim == 2 && a->bs == 1 && unknowns < a->options.single_size;
+  const bool chebyshev = a->params.smoother == tessera::tree::Smoother::chebyshev ||
+                         a->params.smoother == tessera::tree::Smoother::jacobi;
+  *gains = !a->linear && (a->exec.space == tessera::Space::cuda || (chebyshev && !small));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The grids and all else from coordinates. failure: also how an attempt before this one has ended.
 static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNodes &ghosts, Failure *failure)
 {
@@ -193,12 +208,8 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNo
   a->from                 = use->from;
   a->params.judges_places = !use->guessed;
   if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
-  // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
-  const bool chebyshev = a->params.smoother == tessera::tree::Smoother::chebyshev ||
-                         a->params.smoother == tessera::tree::Smoother::jacobi;
-  bool single =
-    a->options.precision == TESSERA_PRECISION_SINGLE || (a->options.precision == TESSERA_PRECISION_AUTO && !a->linear &&
-                                                         (a->exec.space == tessera::Space::cuda || chebyshev));
+  bool single = a->options.precision == TESSERA_PRECISION_SINGLE;
+  if (a->options.precision == TESSERA_PRECISION_AUTO) PetscCall(GainsBySingle(pc, &single));
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
   const auto labels     = std::make_shared<tessera::Buffer<double>>(); // of parts
   a->params.part_labels = labels;

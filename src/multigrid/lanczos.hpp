@@ -66,7 +66,7 @@ template <class T> struct Norm2 {
 };
 
 // Steps at first, how many follow where these do not suffice, and at most.
-constexpr int lanczos_steps = 8, further_lanczos_steps = 2, most_lanczos_steps = 20;
+constexpr int lanczos_steps = 8, further_lanczos_steps = 2, most_lanczos_steps = 20, unsymmetric_lanczos_steps = 10;
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
 constexpr int lanczos_scalars = 2 * most_lanczos_steps;
 
@@ -184,12 +184,15 @@ inline int steps_taken(const double *s)
   return m;
 }
 
-// Did the last of `taken` steps raise the estimate by so much that the next ones may raise it by more than the bound
-// has on top?
-inline bool still_grows(const double *s, int taken)
+// Are more than the `taken` steps needed? Where the last one has raised the estimate by so much that the next ones may
+// raise it by more than the bound has on top. Of matrices that are not symmetric, of which it rises for long and says
+// little, as many as unsymmetric_lanczos_steps are taken.
+inline bool needs_steps(const double *s, int taken, bool symmetric)
 {
   constexpr double hardly = 1.01;
-  return steps_taken(s) == taken && taken < most_lanczos_steps &&
+  if (steps_taken(s) < taken) return false;
+  if (!symmetric) return taken < unsymmetric_lanczos_steps;
+  return taken < most_lanczos_steps &&
          largest_eigenvalue(taken, s + 1) > hardly * largest_eigenvalue(taken - 1, s + 1);
 }
 

@@ -285,19 +285,28 @@ template <class T> void NumericSetup<T>::lanczos(const std::vector<int> &grids, 
 // Estimates the largest eigenvalues of some grids. Returns the statistics of all, on the host. Collective.
 template <class T> Buffer<double> NumericSetup<T>::estimate(std::vector<int> grids)
 {
+  // symmetric_ tells it of the first grid's operator, which may not be known yet; the levels' vectors are taken
+  const auto mesh_is_asymmetric = [&] {
+    Level<T>    &mesh = levels_[0];
+    const size_t n = (size_t)(mesh.n + mesh.ghosts) * (size_t)mesh.bs;
+    Buffer<T>    x = make_unset<T>(n), y = make_unset<T>(n);
+    return asymmetric(mesh, x.data(), y.data());
+  };
   int taken = multigrid::lanczos_steps;
   lanczos(grids, 0, taken);
   for (;;) {
     Buffer<double>    found = on_host(statistics_);
     std::vector<char> more;
     for (int number : grids)
-      more.push_back(symmetric_ && multigrid::still_grows(found.data() + (ptrdiff_t)number * statistics + 2, taken));
+      more.push_back(multigrid::needs_steps(found.data() + (ptrdiff_t)number * statistics + 2, taken, symmetric_));
     MPI_Allreduce(MPI_IN_PLACE, more.data(), (int)more.size(), MPI_CHAR, MPI_MAX, comm_); // all go on alike
-    std::vector<int> growing;
+    std::vector<int> left;
     for (size_t k = 0; k < grids.size(); ++k)
-      if (more[k]) growing.push_back(grids[k]);
-    if (growing.empty()) return found;
-    grids = std::move(growing);
+      if (more[k]) left.push_back(grids[k]);
+    if (!left.empty() && !left[0] && taken >= multigrid::unsymmetric_lanczos_steps && mesh_is_asymmetric())
+      left.erase(left.begin());
+    if (left.empty()) return found;
+    grids = std::move(left);
     lanczos(grids, taken, taken + multigrid::further_lanczos_steps);
     taken += multigrid::further_lanczos_steps;
   }
