@@ -67,7 +67,7 @@ template <class T> struct FindRoots {
     int       others = end - first - 1; // parts of own nodes beside one
     for (int p = first; p < end && (others > 0 || !alone); ++p)
       for (int e = i[p]; e < i[p + 1]; ++e) {
-        if (leaf[j[e]] != l) continue;
+        if (leaf[j[e]] != l || root[j[e]] == root[p]) continue;
         const int a = root_of(root, p), b = root_of(root, j[e]), larger = a < b ? b : a;
         if (a == b || !coupled(p, e, j[e])) continue;
         root[larger] = a < b ? a : b;
