@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 import zoo_gaps
-from zoo_shapes import bar, channel, cloud, facets, measures, part, pipe, ring, scattered, shell, stretched, wing
+from zoo_shapes import bar, beds, channel, cloud, facets, measures, part, pipe, ring, scattered, sheet, shell, stretched, wing
 
 
 # --- coefficients of elements -----------------------------------------------------------------------------------------
@@ -136,6 +136,21 @@ def blocks(nodes, rng):
     return x, fix(diffusion(x, e, c), facets(e, len(x))), 1
 
 
+def ice(nodes, rng):
+    """Held at its bed, which are the nodes of the first surface."""
+    layers = 15
+    x, e = sheet(nodes, rng, layers)
+    return x, fix(diffusion(x, e), np.arange(len(x)) < len(x) // (layers + 1)), 1
+
+
+def rock(nodes, rng):
+    """Each bed has a coefficient of its own, from 1e-3 to 10; held on one side."""
+    layers = 24
+    x, e = beds(nodes, rng, layers)
+    c = np.repeat(10 ** rng.uniform(-3, 1, layers), len(e) // layers)
+    return x, fix(diffusion(x, e, c), bottom(x, 0)), 1
+
+
 def cells(mesh, value=1e-4):
     """Voronoi cells of some 200 nodes with barriers of one element between them."""
 
@@ -217,6 +232,8 @@ KINDS = {
     'channel': poisson(channel),
     'pipe': poisson(lambda n, r: pipe(n)),
     'stretched': poisson(lambda n, r: stretched(n)),
+    'ice': ice,
+    'rock': rock,
     # jumps
     'subdomains2': poisson(two, lambda mid, r, h: subdomains(mid, r)),
     'subdomains3': poisson(three, lambda mid, r, h: subdomains(mid, r)),
@@ -262,7 +279,7 @@ UNSYMMETRIC = ('whirl', 'breeze', 'breeze3')
 CLASSES = {
     'good meshes': 'square cube',
     'bad elements': 'delaunay2 scattered2 delaunay3 scattered3 part',
-    'layers': 'cylinder airfoil channel pipe stretched',
+    'layers': 'cylinder airfoil channel pipe stretched ice rock',
     'jumps': 'subdomains2 subdomains3 fractures2 fractures3 barriers2 cells2 cells3 shells2 shells3 lognormal2 lognormal3 blocks3',
     'random elements': 'random2 random3',
     'gaps': 'fins2 fins3 sink3 maze2 maze3 strips2',

@@ -151,6 +151,34 @@ def stretched(nodes, growth=1.05):
     return x / t[-1], e
 
 
+def extruded(plane, heights):
+    """Prisms between surfaces over a plane mesh, each of three tetrahedra; heights: of each surface at the mesh's nodes."""
+    x, e = plane
+    n, e = len(x), np.sort(e, 1)
+    out = []
+    for k in range(len(heights) - 1):
+        a, b = (e + k * n).T, (e + (k + 1) * n).T
+        out += [np.stack(c, 1) for c in ((a[0], a[1], a[2], b[2]), (a[0], a[1], b[1], b[2]), (a[0], b[0], b[1], b[2]))]
+    return np.concatenate([np.column_stack([x, z]) for z in heights]), np.concatenate(out)
+
+
+def sheet(nodes, rng, layers=15):
+    """An ice sheet on a bed of waves, a fifth to 1.5 of a triangle's edge thick: flat elements in columns."""
+    x, e = cloud(2, nodes // (layers + 1), rng, 0.25)
+    edge = len(x) ** -0.5
+    bed = edge * (4 * np.sin(9 * x[:, 0]) * np.cos(7 * x[:, 1]) + 10 * x[:, 0])
+    thick = edge * (0.2 + 1.3 * np.exp(-6 * ((x - 0.5) ** 2).sum(1)))
+    return extruded((x, e), [bed + (k / layers) ** 1.3 * thick for k in range(layers + 1)])
+
+
+def beds(nodes, rng, layers=24):
+    """Beds of rock, 0.02 to 0.2 of a triangle's edge thick, that dip and wave."""
+    x, e = cloud(2, nodes // (layers + 1), rng, 0.25)
+    edge = len(x) ** -0.5
+    at = edge * (6 * x[:, 0] + 0.6 * np.cos(8 * x[:, 1]))
+    return extruded((x, e), [at + edge * t for t in np.concatenate([[0], np.cumsum(rng.uniform(0.02, 0.2, layers))])])
+
+
 def bar(dim, nodes, rng, slim=20):
     """A slim bar along the first axis."""
     m = max(int((nodes / slim) ** (1 / dim)), 3)
