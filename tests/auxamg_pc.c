@@ -410,10 +410,10 @@ int main(int argc, char **argv)
       args: -mesh cube -n 14 -jump 1e4 -pc_auxamg_precision double -pc_auxamg_filter off
     test:
       suffix: jump_v
-      args: -n 60 -jump 1e6 -pc_auxamg_cycle v
+      args: -n 60 -jump 1e6 -pc_auxamg_cycle v -pc_auxamg_single_size 0
     test:
       suffix: neumann
-      args: -mesh disk -n 30 -neumann
+      args: -mesh disk -n 30 -neumann -pc_auxamg_single_size 0
     test:
       suffix: one_sided
       args: -one_sided
@@ -428,7 +428,7 @@ int main(int argc, char **argv)
       args: -mesh graded -n 60 -pc_auxamg_precision single
     test:
       suffix: jacobi
-      args: -mesh disk -pc_auxamg_smoother jacobi
+      args: -mesh disk -pc_auxamg_smoother jacobi -pc_auxamg_single_size 0
     test:
       suffix: wcycle
       args: -mesh disk -pc_auxamg_cycle w -pc_auxamg_smoother_degree 1 -symmetric -pc_auxamg_precision double
@@ -437,7 +437,7 @@ int main(int argc, char **argv)
       args: -mesh comb -n 40 -bs 2 -elastic -pc_auxamg_cycle amli -symmetric -pc_auxamg_precision double
     test:
       suffix: degrees
-      args: -mesh disk -pc_auxamg_smoother_degree {{1 3 4 6}separate output}
+      args: -mesh disk -pc_auxamg_smoother_degree {{1 3 4 6}separate output} -pc_auxamg_single_size 0
     test:
       suffix: sizes
       args: -mesh disk -pc_auxamg_cell_size 30 -pc_auxamg_coarse_size 20
@@ -447,7 +447,7 @@ int main(int argc, char **argv)
 
   test:
     suffix: krylov
-    args: -n 150 -ksp_type {{cg fcg pipefcg fgmres pipefgmres gcr pipegcr stcg nash richardson chebyshev gmres lgmres dgmres bcgs tfqmr cgs pipecg groppcg}}
+    args: -n 150 -ksp_type {{cg fcg pipefcg fgmres pipefgmres gcr pipegcr stcg nash richardson chebyshev gmres lgmres dgmres bcgs tfqmr cgs pipecg groppcg}} -pc_auxamg_single_size 0
     filter: sed -e "s|: [0-9]* iterations|: iterations|"
     output_file: output/auxamg_pc_krylov.out
 

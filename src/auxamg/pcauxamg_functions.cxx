@@ -292,12 +292,11 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
    (`KSPGMRES`, `KSPBCGS`, `KSPPIPECG`, ...) end at a true residual of 1e-7 times the condition number with single
    precision.
 
-   `TESSERA_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()`
-   before any `KSPSolve()`, with Gauss-Seidel on the host, for small meshes in the plane (`PCAuxAMGSetSingleSize()`),
-   and where the matrix is so nearly singular that rounding would make it so, as where a small shift makes a pure
-   Neumann problem regular. A method of the second kind that is
-   not given by `-ksp_type` is seen at the first solve, and the hierarchy is made a second time then: give
-   `TESSERA_PRECISION_DOUBLE` to save that.
+   `TESSERA_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()` before
+   any `KSPSolve()`, with Gauss-Seidel on the host, for small meshes in the plane (`PCAuxAMGSetSingleSize()`), and where
+   the matrix is so nearly singular that rounding would make it so, as where a small shift makes a pure Neumann problem
+   regular. A method of the second kind that is not given by `-ksp_type` is seen at the first solve, and the hierarchy
+   is made a second time then: give `TESSERA_PRECISION_DOUBLE` to save that.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`, `PCAuxAMGSetSingleSize()`
 @*/
@@ -327,13 +326,13 @@ PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
 }
 
 /*@
-   PCAuxAMGSetSingleSize - Sets how large a mesh in the plane is for which the hierarchy may be in single precision
+   PCAuxAMGSetSingleSize - Sets from how many nodes on the hierarchy of a plane mesh may be in single precision
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner
--  n - so many nodes, of all processes; default 25000
+-  n - number of nodes of all processes; default 25000
 
    Options Database Key:
 .  -pc_auxamg_single_size <n> - see above
@@ -341,8 +340,9 @@ PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
    Level: advanced
 
    Note:
-   For `TESSERA_PRECISION_AUTO` on a host, in the plane, with one unknown per node: hierarchies of smaller meshes fit
-   into a processor's caches, where single precision saves no time, and need no checks of what rounding does to them.
+   Counts for `TESSERA_PRECISION_AUTO` on a host, in the plane, with one unknown per node. Hierarchies of smaller meshes
+   fit into a processor's caches, where single precision saves no time; in double precision they need no checks of what
+   rounding does to them.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetSingleSize()`, `PCAuxAMGSetPrecision()`
 @*/
@@ -352,7 +352,7 @@ PetscErrorCode PCAuxAMGSetSingleSize(PC pc, PetscInt n)
 }
 
 /*@
-   PCAuxAMGGetSingleSize - Gets how large a mesh in the plane is for which the hierarchy may be in single precision
+   PCAuxAMGGetSingleSize - Gets from how many nodes on the hierarchy of a plane mesh may be in single precision
 
    Not Collective
 

@@ -253,8 +253,9 @@ static PetscErrorCode ReportFailure(PC pc, const Failure &failure)
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
   PetscCheck(any != Failure::far, comm, PETSC_ERR_ARG_INCOMP,
              "PC auxamg: the matrix couples nodes that lie far apart, so that a coarse operator would have more than 6 "
-             "times its entries: are the coordinates (%s) those of the matrix' nodes, in the order of its rows?",
-             a->from.c_str());
+             "times its entries: are the coordinates (%s, for %" PetscInt_FMT " unknown%s per node) those of the "
+             "matrix' nodes, in the order of its rows?",
+             a->from.c_str(), a->bs, a->bs == 1 ? "" : "s");
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved "
              "exactly. Use more grids, or 0 for as many as it takes",

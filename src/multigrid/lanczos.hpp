@@ -1,5 +1,5 @@
 // The largest eigenvalue of D^-1 A by Lanczos' method, for several levels at a time: the scalars stay where the levels
-// are, so that the host waits for the device once for all levels.
+// are, so that the host waits for the device once for the first steps of all levels.
 #pragma once
 #include "exec/each.hpp"
 #include "multigrid/chebyshev.hpp"
@@ -65,8 +65,11 @@ template <class T> struct Norm2 {
   HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
 };
 
-// Steps at first, how many follow where these do not suffice, and at most.
-constexpr int lanczos_steps = 8, further_lanczos_steps = 2, most_lanczos_steps = 20, unsymmetric_lanczos_steps = 10;
+// Steps at first, how many follow at a time where these do not suffice, and at most, of symmetric and other matrices.
+constexpr int lanczos_steps = 8, further_lanczos_steps = 2, most_lanczos_steps = 20, asymmetric_lanczos_steps = 10;
+static_assert((most_lanczos_steps - lanczos_steps) % further_lanczos_steps == 0 &&
+                (asymmetric_lanczos_steps - lanczos_steps) % further_lanczos_steps == 0,
+              "steps are counted up to these numbers");
 // beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
 constexpr int lanczos_scalars = 2 * most_lanczos_steps;
 
@@ -77,7 +80,8 @@ template <class Level> struct LanczosProblem {
 
 // Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
 // and z are used. start(level, v) makes the first vector. reduce(k): number k of all problems becomes the sum over the
-// processes. The steps `first` to end - 1, counted from 0: those before were the last to use these vectors.
+// processes. Takes the steps `first` to end - 1, counted from 0. If first > 0, the call before has ended there, and the
+// levels' vectors have not changed since; if not, the scalars are zero.
 //
 // Where D has blocks B, the same for A B^-1 in the inner product of B^-1, with B^-1 v in work.x and work.b, whose
 // ghosts stay, for vectors: B itself, which may be singular, is not needed. The first vector is A times what start()
@@ -186,12 +190,12 @@ inline int steps_taken(const double *s)
 
 // Are more than the `taken` steps needed? Where the last one has raised the estimate by so much that the next ones may
 // raise it by more than the bound has on top. Of matrices that are not symmetric, of which it rises for long and says
-// little, as many as unsymmetric_lanczos_steps are taken.
+// little, no more than asymmetric_lanczos_steps are taken.
 inline bool needs_steps(const double *s, int taken, bool symmetric)
 {
-  constexpr double hardly = 1.01;
+  constexpr double hardly = 1.005;
   if (steps_taken(s) < taken) return false;
-  if (!symmetric) return taken < unsymmetric_lanczos_steps;
+  if (!symmetric) return taken < asymmetric_lanczos_steps;
   return taken < most_lanczos_steps &&
          largest_eigenvalue(taken, s + 1) > hardly * largest_eigenvalue(taken - 1, s + 1);
 }

@@ -92,7 +92,7 @@ template <class T> void Agglomeration::begin(Level<T> &level, const Buffer<T> &h
     cluster_[p].id = number[p];
     if (p < n) cluster_[p].name = name_of(key.data(), (int)p, number[p]);
     if (p < n) cluster_[p].diagonal = inverse.data()[p] > 0 ? 1 / (double)inverse.data()[p] : 0;
-    if (p < n && !held.empty()) cluster_[p].held = (double)takes.data()[p];
+    if (p < n && !held.empty()) cluster_[p].held = share_of_one(takes.data()[p]);
     if (p < n) node_.push_back((int)p);
   }
   if (distributed_) common_.begin(std::vector<double>(number.begin() + (ptrdiff_t)n, number.end()));

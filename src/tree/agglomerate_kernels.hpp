@@ -17,7 +17,7 @@ template <class T> struct BeginCluster {
     c.id       = before + p;
     c.name     = name_of(key, p, c.id);
     c.diagonal = inverse[p] > 0 ? 1 / (double)inverse[p] : 0;
-    c.held     = held ? (double)held[p] : 0;
+    c.held     = held ? share_of_one(held[p]) : 0;
     cluster[p] = c;
   }
 };

@@ -65,10 +65,13 @@ struct Pick {
   }
 };
 
+// What a step of the smoother takes of a one, where rounding or couplings with the wrong sign make it less or more
+HD inline double share_of_one(double taken) { return taken > 0 ? taken < 1 ? taken : 1 : 0; }
+
 // Which clusters count, those of at most `most` nodes, and which grow. Clusters that fixed nodes hold, such as columns
-// of strongly coupled nodes on them, do not count: the smoother alone reduces their constants.
+// of strongly coupled nodes on a Dirichlet boundary, do not count: the smoother alone reduces their constants.
 struct Rules {
-  static constexpr double held_by_fixed = 0.25; // of ones, what a step takes
+  static constexpr double held_by_fixed = 0.25; // the mean share of ones that a step of the smoother takes
   static constexpr double times_as_many = 32; // nodes of a cluster that takes others in
   Closed  closed;
   double  most;

@@ -147,10 +147,10 @@ template <class T> struct StartVector {
 
 } // namespace
 
-// What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends
-// of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ..., and what rounding did to the sums
-// of rows; last the change since the values before. Behind those of all grids stands what the inverse of the last
-// operator gives.
+// What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids, and
+// again where eigenvalues need more steps: ends of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1,
+// beta_1^2, ..., and what rounding did to the sums of rows; last the change since the values before. Behind those of
+// all grids stands what the inverse of the last operator gives.
 constexpr int statistics = multigrid::lanczos_scalars + 4;
 // Such a part of a diagonal entry is too much for single precision, of several unknowns a node less.
 constexpr double much_rounding = 0.05, much_of_several = 5e-4;
@@ -282,10 +282,13 @@ template <class T> void NumericSetup<T>::lanczos(const std::vector<int> &grids, 
   estimate_together(divided);
 }
 
-// Estimates the largest eigenvalues of some grids. Returns the statistics of all, on the host. Collective.
+// Estimates the largest eigenvalues of some grids, after prepare_statistics(). Of those that processes divide, all
+// processes list the same and go on alike; each decides for itself of others, which take no messages. Returns the
+// statistics of all, on the host.
 template <class T> Buffer<double> NumericSetup<T>::estimate(std::vector<int> grids)
 {
-  // symmetric_ tells it of the first grid's operator, which may not be known yet; the levels' vectors are taken
+  // symmetric_ tells it of the first coarse grid, which may not be known yet. Own vectors, as the levels' hold the
+  // state of Lanczos' method.
   const auto mesh_is_asymmetric = [&] {
     Level<T>    &mesh = levels_[0];
     const size_t n = (size_t)(mesh.n + mesh.ghosts) * (size_t)mesh.bs;
@@ -295,16 +298,19 @@ template <class T> Buffer<double> NumericSetup<T>::estimate(std::vector<int> gri
   int taken = multigrid::lanczos_steps;
   lanczos(grids, 0, taken);
   for (;;) {
-    Buffer<double>    found = on_host(statistics_);
-    std::vector<char> more;
-    for (int number : grids)
-      more.push_back(multigrid::needs_steps(found.data() + (ptrdiff_t)number * statistics + 2, taken, symmetric_));
-    MPI_Allreduce(MPI_IN_PLACE, more.data(), (int)more.size(), MPI_CHAR, MPI_MAX, comm_); // all go on alike
-    std::vector<int> left;
-    for (size_t k = 0; k < grids.size(); ++k)
-      if (more[k]) left.push_back(grids[k]);
-    if (!left.empty() && !left[0] && taken >= multigrid::unsymmetric_lanczos_steps && mesh_is_asymmetric())
-      left.erase(left.begin());
+    Buffer<double>   found = on_host(statistics_);
+    std::vector<int> left, divided, more;
+    for (int number : grids) {
+      const double *const s     = found.data() + (ptrdiff_t)number * statistics + 2;
+      const bool          needs = multigrid::needs_steps(s, taken, symmetric_);
+      if (levels_[(size_t)number].distributed) divided.push_back(number), more.push_back(needs);
+      else if (needs) left.push_back(number);
+    }
+    if (!divided.empty()) MPI_Allreduce(MPI_IN_PLACE, more.data(), (int)more.size(), MPI_INT, MPI_MAX, comm_);
+    for (size_t k = 0; k < divided.size(); ++k)
+      if (more[k]) left.push_back(divided[k]);
+    const auto mesh = std::find(left.begin(), left.end(), 0);
+    if (mesh != left.end() && taken == multigrid::asymmetric_lanczos_steps && mesh_is_asymmetric()) left.erase(mesh);
     if (left.empty()) return found;
     grids = std::move(left);
     lanczos(grids, taken, taken + multigrid::further_lanczos_steps);

@@ -110,7 +110,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
   if (params_.falls_back && !total(failure.kind) && total(coarsest_.dropped > null_space(params_, singular)))
     failure.kind = Failure::rounded; // on all processes
-  if (!strategy_->keeps_work) statistics_ = Buffer<double>();
+  if (!strategy_->keeps_work) statistics_ = Buffer<double>(); // the next setup makes them anew
   for (Level<T> &l : levels_) {
     // the polynomials of lower degree end before they need it
     if (degree() > 2 && l.transfer.corners && l.work.w.empty() && !sweeps()) l.work.w = make<T>(l.work.z.size());

@@ -34,7 +34,7 @@ struct PartBegins {
 
 template <class T> struct PartFunctions {
   // Looks for the parts of a level with one unknown a node, by its values, or takes those whose labels are in `keep`
-  // where they are of all nodes; else keeps them there. keep: or nullptr. The level's blocks are known. Collective.
+  // where they are of all nodes; else keeps them there. keep: or nullptr. The level's blocks are inverted. Collective.
   void find(const Comm &comm, Level<T> &level, const Params &params, Buffer<double> *keep);
   // The numbers for values in the same pattern. Collective.
   void take_values(const Level<T> &level);

@@ -284,15 +284,6 @@ template <class T> struct SumRow {
     sum[p] = (T)s;
   }
 };
-template <class T> struct TimesInverse {
-  const T *inverse, *r;
-  T       *z;
-  HD void  operator()(int p) const { z[p] = inverse[p] * r[p]; }
-};
-template <class T> struct BetweenZeroAndOne {
-  T      *z;
-  HD void operator()(int p) const { z[p] = z[p] > 0 ? z[p] < 1 ? z[p] : (T)1 : (T)0; }
-};
 
 constexpr int threads_of_part = 5; // the logarithm, on a device
 
@@ -377,9 +368,8 @@ template <class T> Buffer<T> PartFunctions<T>::held(Level<T> &level) const
 {
   Buffer<T> sum = make_unset<T>(level.exec, (size_t)level.n), z = make_unset<T>(level.exec, (size_t)level.n);
   for_each(level.exec, level.n, SumRow<T>{level.i.data(), level.a.data(), sum.data()});
-  for_each(level.exec, level.n, TimesInverse<T>{level.inverse.data(), sum.data(), z.data()});
-  level.blocks.add(level, sum.data(), (T)1, z.data(), (T *)nullptr, (T)0);
-  for_each(level.exec, level.n, BetweenZeroAndOne<T>{z.data()});
+  for_each(level.exec, level.n, multigrid::FirstZero<T, T>{sum.data(), level.inverse.data(), z.data(), T(1)});
+  level.blocks.add(level, sum.data(), T(1), z.data(), (T *)nullptr, T(0));
   return z;
 }
 
@@ -397,6 +387,7 @@ template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) cons
 template <class T>
 void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params, Buffer<double> *keep)
 {
+  *this        = PartFunctions<T>(); // of none are the level's blocks in held()
   dim_         = params.dim;
   comm_        = comm;
   double known = keep && !keep->empty() && keep->size() == (size_t)(level.n + level.ghosts);
