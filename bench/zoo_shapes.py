@@ -162,7 +162,7 @@ def extruded(plane, heights):
     return np.concatenate([np.column_stack([x, z]) for z in heights]), np.concatenate(out)
 
 
-def sheet(nodes, rng, layers=15):
+def sheet(nodes, rng, layers):
     """An ice sheet on a bed of waves, a fifth to 1.5 of a triangle's edge thick: flat elements in columns."""
     x, e = cloud(2, nodes // (layers + 1), rng, 0.25)
     edge = len(x) ** -0.5
@@ -171,7 +171,7 @@ def sheet(nodes, rng, layers=15):
     return extruded((x, e), [bed + (k / layers) ** 1.3 * thick for k in range(layers + 1)])
 
 
-def beds(nodes, rng, layers=24):
+def beds(nodes, rng, layers):
     """Beds of rock, 0.02 to 0.2 of a triangle's edge thick, that dip and wave."""
     x, e = cloud(2, nodes // (layers + 1), rng, 0.25)
     edge = len(x) ** -0.5

@@ -387,7 +387,7 @@ template <class T> Buffer<double> PartFunctions<T>::labels(Level<T> &level) cons
 template <class T>
 void PartFunctions<T>::find(const Comm &comm, Level<T> &level, const Params &params, Buffer<double> *keep)
 {
-  *this        = PartFunctions<T>(); // of none are the level's blocks in held()
+  *this        = PartFunctions<T>(); // held() applies the level's blocks, of which these are a part
   dim_         = params.dim;
   comm_        = comm;
   double known = keep && !keep->empty() && keep->size() == (size_t)(level.n + level.ghosts);
