@@ -5,14 +5,13 @@
 // Nodes of a leaf that are coupled inside it form a part; its first node, the root, stands for it. Parts of different
 // leaves that are coupled join around the vertices that both leaves have, which leaves the components there.
 #include "tree/coupled.hpp"
+#include "tree/labels.hpp"
 #include "tree/pockets.hpp"
 #include "tree/rows.hpp"
-#include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>
-#include <climits>
 #include <cmath>
 
 namespace tessera::tree {
@@ -79,14 +78,6 @@ template <class T> struct FindRoots {
         if (const int q = j[e]; q >= end && leaf[q] == l) root[q] = root_of(root, q);
   }
 };
-// The label of a component stands at its root. At first it is, of an own node, INT_MAX minus its number among those of
-// all processes, and zero of a ghost.
-struct FirstLabels {
-  int     own, offset, corners;
-  int    *label;
-  HD int  of(int k) const { return k / corners < own ? INT_MAX - offset - k / corners : 0; }
-  HD void operator()(int k) const { label[k] = of(k); }
-};
 struct LargestLabels {
   const int  *leaf, *root, *vertex;
   FirstLabels first;
@@ -148,16 +139,6 @@ template <class T> struct JoinParts {
     return done;
   }
 };
-// Other threads read the chain meanwhile, so that nothing is stored but a root, at its own place.
-struct PointToRoot {
-  int    *parent;
-  HD void operator()(int k) const
-  {
-    int root = k;
-    for (int up; (up = parent_of(parent, root)) != root;) root = up;
-    point_to(parent, k, root);
-  }
-};
 // Where the label of a node at a corner stands
 struct PlaceOfLabel {
   const int    *root, *parent;
@@ -165,26 +146,6 @@ struct PlaceOfLabel {
   HD ptrdiff_t operator()(ptrdiff_t k) const
   {
     return parent[(ptrdiff_t)corners * root[k / corners] + k % corners];
-  }
-};
-struct LabelsOfNodes {
-  PlaceOfLabel place;
-  const int   *label;
-  int         *of;
-  HD void      operator()(int k) const { of[k] = label[place(k)]; }
-};
-// From ghosts to the components that they are in
-struct TakeLabels {
-  PlaceOfLabel place;
-  const int   *of;
-  ptrdiff_t    first; // of ghosts
-  int         *label;
-  HD double    operator()(int k) const
-  {
-    int *const mine = label + place(first + k);
-    const bool more = of[first + k] > *mine; // threads of several ghosts of a component may count it
-    raise_to(mine, of[first + k]);
-    return more;
   }
 };
 // Components around vertices beside the one with the largest label, once where its label comes from, or once for each
@@ -310,9 +271,7 @@ template <class T> Buffer<int> Setup<T>::label_parts(Level<T> &fine, const Buffe
   for_each(exec_, all, FirstLabels{fine.points, offset, 1, label.data()});
   Buffer<double> changes = make<double>(1);
   do {
-    for_each(exec_, fine.n, LabelsOfNodes{place, label.data(), of.data()});
-    fine.exchange.forward(of.data(), 1);
-    sum_each(exec_, fine.ghosts, TakeLabels{place, of.data(), fine.n, label.data()}, changes.data());
+    take_labels_of_others(exec_, fine, 1, place, label, of, changes.data());
   } while (total(fetch(changes, 0)) > 0);
   return label;
 }
@@ -354,12 +313,7 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
   const PlaceOfLabel  place{root.data(), parent.data(), corners};
   std::vector<double> found;
   do { // labels only grow, so there are ever fewer
-    if (fine.distributed) {
-      for_each(exec_, fine.n * corners, LabelsOfNodes{place, label.data(), of.data()});
-      fine.exchange.forward(of.data(), corners);
-      sum_each(exec_, fine.ghosts * corners,
-               TakeLabels{place, of.data(), (ptrdiff_t)fine.n * corners, label.data()}, sums.data() + 1);
-    }
+    if (fine.distributed) take_labels_of_others(exec_, fine, corners, place, label, of, sums.data() + 1);
     count(once);
     found = listed(sums);
     if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, found.data(), 2, MPI_DOUBLE, MPI_SUM, comm_);

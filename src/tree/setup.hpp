@@ -140,14 +140,14 @@ private:
   void                    label_cores(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    label_others(Level<T> &fine, Parts &parts);
   int                     number_parts(Level<T> &fine, const Cells &cells, Parts &parts);
-  void                    drop_weights(Level<T> &fine, Parts &parts);
   void                    split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
                                        Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);
-  void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const std::vector<int> &of,
-                                        int all_new);
+  void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Buffer<int> &of, int all_new);
+  Buffer<int>             number_functions_here(Buffer<int> &function, const Buffer<int> &at, int all,
+                                                Buffer<int> &number);
   Cells         cells_of(const Tree &tree, int k, std::vector<Cells> &taken, int &leaves);
   Failure::Kind next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y, Sizes &sizes);
   double        few_vertices() const;
