@@ -82,6 +82,16 @@ struct SkipParent {
   int    *parent;
   HD void operator()(int p) const { point_to(parent, p, parent_of(parent, parent_of(parent, p))); }
 };
+// Other threads follow the chains meanwhile, so a thread writes its own number alone, and only a root.
+struct PointToRoot {
+  int    *parent;
+  HD void operator()(int k) const
+  {
+    int root = k;
+    for (int up; (up = parent_of(parent, root)) != root;) root = up;
+    point_to(parent, k, root);
+  }
+};
 // Each of `all` numbers is a set. On a device, whose threads would wait for each other to join many that are in a row,
 // each of the first n points to lesser(p), a number of its set that is not above it. Numbers of nodes ascend along all
 // axes, so hardly any but the first of a component points to itself, and chains are some sqrt(n) long; each time that

@@ -181,11 +181,13 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   Buffer<int> leaf;
   if (local) find_local_leaves(fine, cells, key, leaf);
   else find_leaves(fine, cells, key, leaf);
+  if (lost()) return Failure::lost;
   interpolate(fine, cells, y, leaf);
   if (lost()) return Failure::lost;
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest;
   const auto parts = parts_;
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, key, y, leaf);
+  if (lost()) return Failure::lost;
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   sizes.found = n;
   // Where more than a third of the vertices hang, most cells are there for the balance, between small spots of many

@@ -7,10 +7,8 @@
 
 namespace tessera::tree {
 
-#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
-
-// At first the label of a root is, of an own node, INT_MAX minus its number among those of all processes, and zero of a
-// ghost: labels fall with the numbers of nodes.
+// First labels: of an own node INT_MAX minus its number among all processes' nodes, so that the first node of a
+// component has the largest; of a ghost zero.
 struct FirstLabels {
   int     own, offset, corners;
   int    *label;
@@ -38,7 +36,8 @@ template <class Place> struct TakeLabels {
     return more;
   }
 };
-// Takes what other processes have for the items of ghosts, `width` of each node; *changes = how many labels have grown.
+// Takes what other processes have for the items of ghosts, `width` of each node. *changes is more than zero if labels
+// have grown.
 template <class T, class Place>
 void take_labels_of_others(const Exec &exec, Level<T> &level, int width, const Place &place, Buffer<int> &label,
                            Buffer<int> &of, double *changes)
@@ -48,18 +47,5 @@ void take_labels_of_others(const Exec &exec, Level<T> &level, int width, const P
   sum_each(exec, level.ghosts * width,
            TakeLabels<Place>{place, of.data(), (ptrdiff_t)level.n * width, label.data()}, changes);
 }
-
-// Where other threads read the chain meanwhile, so that nothing is stored but a root, at its own place.
-struct PointToRoot {
-  int    *parent;
-  HD void operator()(int k) const
-  {
-    int root = k;
-    for (int up; (up = parent_of(parent, root)) != root;) root = up;
-    point_to(parent, k, root);
-  }
-};
-
-#endif
 
 } // namespace tessera::tree

@@ -1,6 +1,6 @@
 // Cells that hold parts of the mesh which nothing ties to each other nearby: the sides of a slit, the teeth of a comb,
 // the sides of a barrier of little conductivity. The function of a vertex would tie them together. Here it is found out
-// whether there are many; split.cxx then makes functions of their own for them.
+// whether there are many; split.k.cxx then makes functions of their own for them.
 //
 // Nodes of a leaf that are coupled inside it form a part; its first node, the root, stands for it. Parts of different
 // leaves that are coupled join around the vertices that both leaves have, which leaves the components there.

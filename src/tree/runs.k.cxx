@@ -24,13 +24,14 @@ struct FindRuns {
     for (int c = 0; c < corners; ++c) mine[c] = v[c] > mine[c] ? v[c] : mine[c];
     return true;
   }
-  HD int run_of_ghost(int l, int g) const // the newest run that it fits
+  // The newest run that ghost g fits: of those ghosts up to `last` that began one, or of the own nodes.
+  HD int run_of_ghost(int l, int g, int last) const
   {
     const int p = n + ghost[g];
-    for (int h = g - 1; h >= ghost_begin[l]; --h)
+    for (int h = last; h >= ghost_begin[l]; --h)
       if (const int run = n + ghost[h]; first[run] == run && fits(run, p)) return run;
-    for (int run = begin[l + 1] - 1; run >= begin[l]; --run)
-      if (first[run] == run && fits(run, p)) return run;
+    for (int run = begin[l + 1]; run > begin[l];)
+      if (run = first[run - 1]; fits(run, p)) return run;
     return p;
   }
   HD void operator()(int l) const
@@ -40,21 +41,25 @@ struct FindRuns {
       first[p] = run;
     }
     if (!ghost_begin) return;
-    for (int g = ghost_begin[l]; g < ghost_begin[l + 1]; ++g) first[n + ghost[g]] = run_of_ghost(l, g);
+    for (int g = ghost_begin[l], last = g - 1; g < ghost_begin[l + 1]; ++g) {
+      const int p = n + ghost[g];
+      first[p] = run_of_ghost(l, g, last);
+      if (first[p] == p) last = g;
+    }
   }
 };
-struct LeafAsKey {
-  const int *leaf;
-  Key        none;
+struct NumberAsKey {
+  const int *of;
+  Key        none; // of a negative number
   Key       *key;
-  HD void    operator()(int g) const { key[g] = leaf[g] < 0 ? none : (Key)leaf[g]; }
+  HD void    operator()(int k) const { key[k] = of[k] < 0 ? none : (Key)of[k]; }
 };
 struct FlagFirst {
   const int     *first;
   unsigned char *flag;
   HD void        operator()(int p) const { flag[p] = first[p] == p; }
 };
-// Runs of ghosts alone have no own nodes, behind those of the others.
+// Where the own nodes of each run begin, and the end; runs of ghosts alone come last and have none.
 struct BeginRuns {
   const int *place;
   int        runs, points, *begin;
@@ -85,12 +90,6 @@ struct VertexOfFunction {
     if (function[k] >= 0) from[function[k]] = at[k];
   }
 };
-struct FunctionAsKey {
-  const int *function;
-  Key        none;
-  Key       *key;
-  HD void    operator()(int k) const { key[k] = function[k] < 0 ? none : (Key)function[k]; }
-};
 struct FlagFunctions {
   const Key     *key;
   Key            none;
@@ -117,8 +116,8 @@ struct TakeFunction {
 
 } // namespace
 
-// Functions by their numbers among all become those by their numbers here. Returns the vertices of the tree that these
-// are at.
+// function: by their numbers among all, and then on this process. number: of each function here the one among all.
+// Returns the vertices of the tree that these are at.
 template <class T>
 Buffer<int> Setup<T>::number_functions_here(Buffer<int> &function, const Buffer<int> &at, int all, Buffer<int> &number)
 {
@@ -126,7 +125,7 @@ Buffer<int> Setup<T>::number_functions_here(Buffer<int> &function, const Buffer<
   Buffer<Key>           key = make_unset<Key>(function.size());
   Buffer<int>           order;
   Buffer<unsigned char> flag = make_unset<unsigned char>(function.size());
-  for_each(exec_, items, FunctionAsKey{function.data(), (Key)all, key.data()});
+  for_each(exec_, items, NumberAsKey{function.data(), (Key)all, key.data()});
   sort_keys(exec_, items, bits_of((Key)all), key, order);
   for_each(exec_, items, FlagFunctions{key.data(), (Key)all, flag.data()});
   const Flagged found(exec_, items, flag);
@@ -138,7 +137,8 @@ Buffer<int> Setup<T>::number_functions_here(Buffer<int> &function, const Buffer<
   return from;
 }
 
-// of: the functions of nodes at their corners, by their numbers among so many; they are gathered in it.
+// of: the functions of nodes at their corners by their numbers among `all_new`, -1: none; the first node of a run gets
+// those that others of the run have at corners where it has none.
 template <class T>
 void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Buffer<int> &of, int all_new)
 {
@@ -146,9 +146,9 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Bu
   Buffer<int> first = make_unset<int>((size_t)all), ghost_begin, ghost;
   if (fine.ghosts) {
     Buffer<Key> key = make_unset<Key>((size_t)fine.ghosts);
-    for_each(exec_, fine.ghosts, LeafAsKey{leaf.data() + fine.n, (Key)cells.n, key.data()});
+    for_each(exec_, fine.ghosts, NumberAsKey{leaf.data() + fine.n, (Key)cells.n, key.data()});
     sort_keys(exec_, fine.ghosts, bits_of((Key)cells.n), key, ghost);
-    bucket_starts(exec_, fine.ghosts, key.data(), cells.n + 1, (Key)0, ghost_begin);
+    bucket_starts(exec_, fine.ghosts, key.data(), cells.n, (Key)0, ghost_begin);
   }
   for_each(exec_, all, SetValues<int>{first.data(), -1});
   for_each(exec_, cells.n, FindRuns{corners, fine.n, fine.transfer.begin.data(), ghost_begin.data(), ghost.data(),

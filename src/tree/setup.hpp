@@ -139,7 +139,7 @@ private:
   struct Parts;
   void                    label_cores(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    label_others(Level<T> &fine, Parts &parts);
-  int                     number_parts(Level<T> &fine, const Cells &cells, Parts &parts);
+  int                     number_functions(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
                                        Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);

@@ -1,11 +1,11 @@
-// What those need who give vertices several functions: split.k.cxx and number_functions.k.cxx.
+// What split.k.cxx and number_functions.k.cxx share: the nodes around vertices that have several functions.
 #pragma once
 #include "tree/coupled.hpp"
 #include "tree/setup.hpp"
 
 namespace tessera::tree {
 
-// f(corner) for each that is marked
+// f(c) for each bit c that is set
 template <class F> HD inline void for_bits(unsigned bits, const F &f)
 {
 #ifdef __CUDA_ARCH__
@@ -15,7 +15,8 @@ template <class F> HD inline void for_bits(unsigned bits, const F &f)
 #endif
 }
 
-// The nodes, and what is coupled around the vertices of their leaves. Items are the corners of nodes, own ones first.
+// The nodes, and what is coupled around the vertices of their leaves. Items are the corners of nodes, own ones first:
+// corners * node + corner.
 template <class T> struct Around {
   int        corners;
   const int *i, *j, *leaf, *vertex;
@@ -43,8 +44,9 @@ template <class T> struct Setup<T>::Parts {
   Around<T>             at;
   bool                  whole; // all nodes around a vertex are its core
   int                   points, all;
-  const Key            *key; // of the nodes, the same for any processes
-  Buffer<unsigned char> core, needs; // corners, one bit each; needs: whose functions there must be
+  const Key            *key; // of the nodes, the same for any processes; nullptr: their numbers
+  // Corners, one bit each: where a node has a weight, is in the core, and where there must be a function because of it
+  Buffer<unsigned char> weighs, core, needs;
   Buffer<int>           parent, label; // roots of components of cores, and labels of all components; 0: none
   Buffer<int>           several;       // of each vertex: are there several, or none?
   Buffer<int>           number;        // of the function

@@ -22,12 +22,12 @@ namespace {
 
 constexpr double of_core = 0.25;
 
-// In bits for the corners: is a node in the core, and must there be a function because of it?
+// In bits for the corners: has a node a weight, is it in the core, and must there be a function because of it?
 template <class T> struct FindCores {
   Around<T>      at;
   bool           whole;
   const T       *weight;
-  unsigned char *core, *needs;
+  unsigned char *weighs, *core, *needs;
   HD void        operator()(int p) const
   {
     unsigned mine = 0, main = 0, positive = 0;
@@ -43,8 +43,9 @@ template <class T> struct FindCores {
         if (w[c] > largest) largest = w[c], main = 1u << c;
       }
     }
-    core[p]  = (unsigned char)(mine | main);
-    needs[p] = (unsigned char)(whole ? positive : main);
+    weighs[p] = (unsigned char)positive;
+    core[p]   = (unsigned char)(mine | main);
+    needs[p]  = (unsigned char)(whole ? positive : main);
   }
 };
 template <class T> struct JoinCores {
@@ -96,12 +97,12 @@ template <class T> struct FindSeveral {
   {
     const int *const v = at.vertices_of(p);
     for_bits(core[p], [&](int c) {
-      if (label[(ptrdiff_t)at.corners * p + c] != largest[v[c]]) several[v[c]] = 1;
+      if (label[(ptrdiff_t)at.corners * p + c] != largest[v[c]]) raise_flag(several + v[c]);
     });
-    for_bits(needs[p], [&](int c) { needed[v[c]] = 1; });
+    for_bits(needs[p], [&](int c) { raise_flag(needed + v[c]); });
   }
 };
-struct AddNotNeeded { // they have no function of their own
+struct AddNotNeeded { // vertices that no node needs have no function
   const int *needed;
   int       *several;
   HD void    operator()(int v) const
@@ -113,8 +114,7 @@ struct AddNotNeeded { // they have no function of their own
 // What other nodes find among their neighbours: the label of the one component at a corner, or nothing.
 template <class T> struct FindAmongOthers {
   Around<T>            at;
-  const T             *weight;
-  const unsigned char *labelled;
+  const unsigned char *weighs, *labelled;
   const int           *label, *several;
   int                 *found;
   unsigned char       *where; // in bits for the corners
@@ -122,11 +122,7 @@ template <class T> struct FindAmongOthers {
   {
     int              best[8] = {};
     const int *const v = at.vertices_of(p);
-    const T *const   w = weight + (ptrdiff_t)at.corners * p;
-    unsigned         wanted = 0;
-    for (int c = 0; c < at.corners; ++c)
-      if (v[c] >= 0 && w[c] > 0 && !(labelled[p] >> c & 1)) wanted |= 1u << c;
-    unsigned open = wanted;
+    unsigned         wanted = weighs[p] & ~labelled[p], open = wanted;
     for (int e = at.i[p]; open && e < at.i[p + 1]; ++e)
       at.for_same(p, e, open, labelled, [&](int c, int d) {
         const int of = label[(ptrdiff_t)at.corners * at.j[e] + d];
@@ -194,11 +190,13 @@ template <class T> void Setup<T>::label_cores(Level<T> &fine, const Cells &cells
   const int       offset = fine.distributed ? sum_before(comm_, points) : 0;
   parts.core   = make_unset<unsigned char>((size_t)all);
   parts.needs  = make_unset<unsigned char>((size_t)all);
+  parts.weighs = make_unset<unsigned char>((size_t)all);
   parts.parent = make_unset<int>((size_t)all * (size_t)corners);
   parts.label  = make_unset<int>(parts.parent.size());
   const unsigned char *const core = parts.core.data();
   for_each(exec_, all,
-           FindCores<T>{at, parts.whole, fine.transfer.weight.data(), parts.core.data(), parts.needs.data()});
+           FindCores<T>{at, parts.whole, fine.transfer.weight.data(), parts.weighs.data(), parts.core.data(),
+                        parts.needs.data()});
   for_each(exec_, all * corners, Enumerate{parts.parent.data()});
   for_each(exec_, points, JoinCores<T>{at, core, parts.parent.data()});
   for_each(exec_, all * corners, PointToRoot{parts.parent.data()});
@@ -237,7 +235,7 @@ template <class T> void Setup<T>::label_others(Level<T> &fine, Parts &parts)
   Buffer<unsigned char> labelled = std::move(parts.core), where = make_unset<unsigned char>((size_t)parts.points);
   for (int pass = 0; pass < passes; ++pass) {
     for_each(exec_, parts.points,
-             FindAmongOthers<T>{parts.at, fine.transfer.weight.data(), labelled.data(), parts.label.data(),
+             FindAmongOthers<T>{parts.at, parts.weighs.data(), labelled.data(), parts.label.data(),
                                 parts.several.data(), found.data(), where.data()});
     for_each(exec_, parts.points,
              KeepFound{corners, found.data(), where.data(), parts.label.data(), labelled.data()});
@@ -254,11 +252,10 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
                             Buffer<int> &leaf)
 {
   Buffer<T> values;
-  if (!find_parts(fine, cells, y, leaf, values)) return;
+  const bool found = find_parts(fine, cells, y, leaf, values);
+  if (lost() || !found) return; // in this order: lost() is for all processes
   const int  corners = fine.transfer.corners;
-  const auto coupled = [&] {
-    return Coupled<T>{fine.a.data(), values.size() ? values.data() : nullptr, params_.bs, (T)parts_.weak};
-  };
+  const auto coupled = [&] { return Coupled<T>{fine.a.data(), values.data(), params_.bs, (T)parts_.weak}; };
   Parts parts;
   parts.at     = {corners, fine.i.data(), fine.j.data(), leaf.data(), cells.vertex.data(), coupled()};
   parts.whole  = params_.bs > 1 || (parts_.strong && !smoother_knows_parts());
@@ -269,7 +266,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   const auto too_many = [&] { // or none is to be split
     label_cores(fine, cells, parts);
     label_others(fine, parts);
-    all_new = number_parts(fine, cells, parts);
+    all_new = number_functions(fine, cells, parts);
     return all_new < 0 || all_new >= 0.8 * fine.nodes; // neighbours lie anywhere: there would be no smaller grid
   };
   const bool many = too_many();
@@ -277,9 +274,11 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   if (many) {
     if (parts_.split || !parts_.strong || !smoother_knows_parts()) return;
     parts_.strong = false; // in space gaps are left, without values
+    if (params_.dim == 2) return;
     values           = Buffer<T>();
     parts.at.coupled = coupled();
-    if (params_.dim == 2 || too_many() || lost()) return;
+    const bool again = too_many();
+    if (lost() || again) return;
   }
   parts_.split = true;
   if (!parts.whole) {

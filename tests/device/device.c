@@ -20,15 +20,19 @@ static PetscErrorCode Catch(MPI_Comm comm, int line, const char *fun, const char
   return n;
 }
 
-/* -Laplace with a Dirichlet boundary of identity rows to which their neighbours are coupled. */
+/* -Laplace with a Dirichlet boundary of identity rows to which their neighbours are coupled; with -slits a comb, whose
+   teeth are two nodes wide. */
 static PetscErrorCode Create(PetscInt n, DM *da, Mat *A, Vec *b, Vec *x)
 {
-  PetscInt xs, ys, xm, ym;
+  PetscInt  xs, ys, xm, ym;
+  PetscBool slits = PETSC_FALSE;
 
   PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-slits", &slits, NULL));
   PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
   PetscCall(DMSetFromOptions(*da));
   PetscCall(DMSetUp(*da));
+  PetscCall(DMSetMatrixPreallocateOnly(*da, slits)); /* couplings that are not set are not there */
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(DMCreateGlobalVector(*da, b));
   PetscCall(VecDuplicate(*b, x));
@@ -36,9 +40,11 @@ static PetscErrorCode Create(PetscInt n, DM *da, Mat *A, Vec *b, Vec *x)
   for (PetscInt j = ys; j < ys + ym; j++)
     for (PetscInt i = xs; i < xs + xm; i++) {
       const PetscBool   edge = (PetscBool)(!i || !j || i == n - 1 || j == n - 1);
-      const MatStencil  row = {0, j, i, 0}, col[5] = {{0, j, i, 0}, {0, j, i - 1, 0}, {0, j, i + 1, 0}, {0, j - 1, i, 0}, {0, j + 1, i, 0}};
-      const PetscScalar v[5] = {edge ? 2.0 : 4.0, -1.0, -1.0, -1.0, -1.0};
-      PetscCall(MatSetValuesStencil(*A, 1, &row, edge ? 1 : 5, col, v, INSERT_VALUES));
+      const PetscInt    tied = j % 2 ? j - 1 : j + 1; /* the row of nodes in the same tooth */
+      const PetscBool   cut = (PetscBool)(slits && i > 3);
+      const MatStencil  row = {0, j, i, 0}, col[5] = {{0, j, i, 0}, {0, j, i - 1, 0}, {0, j, i + 1, 0}, {0, tied, i, 0}, {0, 2 * j - tied, i, 0}};
+      const PetscScalar v[5] = {edge ? 2.0 : cut ? 3.0 : 4.0, -1.0, -1.0, -1.0, -1.0};
+      PetscCall(MatSetValuesStencil(*A, 1, &row, edge ? 1 : cut ? 4 : 5, col, v, INSERT_VALUES));
     }
   PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
