@@ -16,7 +16,7 @@
 namespace tessera {
 
 struct AuxAMGOptions {
-  PetscInt              levels = 0, cell_size = 0, degree = 0, coarse_size = 128, cycle_inner = 2, single_size = 25000;
+  PetscInt              levels = 0, cell_size = 0, degree = 0, coarse_size = 128, cycle_inner = 2, single_size = 50000;
   PCAuxAMGVariant       variant       = PC_AUXAMG_TREE;
   PCAuxAMGInterpolation interpolation = PC_AUXAMG_INTERPOLATION_AUTO;
   PCAuxAMGCycle         cycle         = PC_AUXAMG_CYCLE_AUTO;

@@ -332,7 +332,7 @@ PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
 
    Input Parameters:
 +  pc - the preconditioner
--  n - number of nodes of all processes; default 25000
+-  n - number of nodes of all processes; default 50000
 
    Options Database Key:
 .  -pc_auxamg_single_size <n> - see above
@@ -340,9 +340,8 @@ PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
    Level: advanced
 
    Note:
-   Counts for `TESSERA_PRECISION_AUTO` on a host, in the plane, with one unknown per node. Hierarchies of smaller meshes
-   fit into a processor's caches, where single precision saves no time; in double precision they need no checks of what
-   rounding does to them.
+   Counts for `TESSERA_PRECISION_AUTO` on a host, in the plane, with one unknown per node. On smaller meshes single
+   precision saves little time; in double precision they need no checks of what rounding does to them.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetSingleSize()`, `PCAuxAMGSetPrecision()`
 @*/

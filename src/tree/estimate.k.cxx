@@ -130,6 +130,32 @@ template <class T> struct CorrectSums {
   }
 };
 
+// Of a function that is nearly constant in a piece of the mesh with no Dirichlet rows, whose constants are in the null
+// space, rounding may be much of the diagonal entry, or all: it may be negative, and so the operator indefinite. Such
+// entries are raised by some thousand times what rounding makes of the products that they were added up from: the
+// inverse shall not make much of what rounding leaves of residuals there.
+template <class T> struct RaiseNearlyNull {
+  static constexpr double small = 1e-8, raised = 1e-12; // functions of large cells have 1e-6 and more
+  const int *i, *j;
+  const T   *size; // the diagonal of the mesh, restricted
+  int        bs;
+  T         *a;
+  HD void    operator()(int p) const
+  {
+    const int own = own_entry(i, j, p);
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      T      &d = a[((ptrdiff_t)bs * own + k) * bs + k];
+      const T s = size[(ptrdiff_t)bs * p + k];
+      if (fabs(d) <= (T)small * s) d += (T)raised * s;
+    }
+  }
+};
+template <class T> struct InverseOrZero {
+  const T *v;
+  T       *inverse;
+  HD void  operator()(int p) const { inverse[p] = v[p] > 0 ? 1 / v[p] : 0; }
+};
+
 // The vector that Lanczos' method begins with, the same for any distribution of the nodes: by key or by number among
 // all. Scaled to a unit diagonal, nodes count alike: one among small coefficients may have the largest eigenvalue as
 // well.
@@ -207,6 +233,31 @@ template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
   return sums_.data();
 }
 
+// kept = P' kept
+template <class T> void NumericSetup<T>::restrict_kept(Level<T> &fine, Level<T> &coarse, Buffer<T> &kept)
+{
+  fine.restrict_known(kept.data(), coarse);
+  Buffer<T> &b = coarse.work.b;
+  if (coarse.distributed) coarse.exchange.add_back(b.data(), coarse.bs);
+  else if (fine.distributed)
+    multigrid::sum_processes(comm_, exec_.space, b.data(), b.size(), coarsest_.message);
+  if (kept.size() < (size_t)coarse.unknowns()) kept = make_unset<T>((size_t)coarse.unknowns());
+  for_each(exec_, coarse.unknowns(), CopyValues<T>{b.data(), kept.data()});
+}
+
+// In single precision rounding is much of many entries, which correct_sums() mends, or a reason for double precision.
+template <class T> void NumericSetup<T>::raise_nearly_null(Level<T> &fine, Level<T> &coarse)
+{
+  if (sizeof(T) < sizeof(double)) return;
+  if (&fine == &levels_[0]) {
+    sizes_ = make_unset<T>((size_t)fine.unknowns());
+    for_each(exec_, fine.unknowns(), InverseOrZero<T>{fine.inverse.data(), sizes_.data()});
+  }
+  restrict_kept(fine, coarse, sizes_);
+  for_each(exec_, coarse.n,
+           RaiseNearlyNull<T>{coarse.i.data(), coarse.j.data(), sizes_.data(), coarse.bs, coarse.a.data()});
+}
+
 // In single precision what an operator makes of a constant is what rounding leaves of large numbers, on coarse grids
 // more and more beside their own: nodes at jumps have diagonals ten thousand times as large. So where coefficients
 // jump, diagonals are corrected by the sums of rows, which are P' times those of the grid before and known from the
@@ -214,16 +265,10 @@ template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
 template <class T> void NumericSetup<T>::correct_sums(Level<T> &fine, Level<T> &coarse)
 {
   if (!needs_sums() || !filtered_) return;
-  fine.restrict_known(sums_.data(), coarse);
-  Buffer<T> &sums = coarse.work.b;
-  if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);
-  else if (fine.distributed)
-    multigrid::sum_processes(comm_, exec_.space, sums.data(), sums.size(), coarsest_.message);
-  if (sums_.size() < (size_t)coarse.unknowns()) sums_ = make_unset<T>((size_t)coarse.unknowns());
-  for_each(exec_, coarse.unknowns(), CopyValues<T>{sums.data(), sums_.data()});
+  restrict_kept(fine, coarse, sums_);
   const size_t at = (size_t)(&coarse - levels_.data() + 1) * (size_t)statistics - 2;
   join_each(exec_, coarse.n,
-            CorrectSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums.data(), coarse.bs},
+            CorrectSums<T>{coarse.i.data(), coarse.j.data(), coarse.a.data(), sums_.data(), coarse.bs},
             (Rounding *)(statistics_.data() + at));
   if (coarse.distributed) reduce_statistics({at}, MPI_MAX);
 }
@@ -402,6 +447,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
   template T      *NumericSetup<T>::row_sums(size_t); \
   template void    NumericSetup<T>::correct_sums(Level<T> &, Level<T> &); \
+  template void    NumericSetup<T>::raise_nearly_null(Level<T> &, Level<T> &); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::bound_eigenvalue(int, const double *); \

@@ -307,7 +307,7 @@ public:
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const;
   uint64_t setups() const { return setups_; }
-  size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes(); }
+  size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes() + sizes_.bytes(); }
   T       *row_sums(size_t unknowns); // where run() expects them before rounding; nullptr: it needs none
 
 private:
@@ -327,6 +327,8 @@ private:
   void    stabilise(Level<T> &level);
   bool    needs_sums() const { return sizeof(T) < sizeof(double) && (params_.bs == 1 || params_.falls_back); }
   void    correct_sums(Level<T> &fine, Level<T> &coarse);
+  void    raise_nearly_null(Level<T> &fine, Level<T> &coarse);
+  void    restrict_kept(Level<T> &fine, Level<T> &coarse, Buffer<T> &kept);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
@@ -342,7 +344,8 @@ private:
   Failure invert(double swept);
   std::vector<Level<T>>     &levels_;
   multigrid::ExactSolver<T> &coarsest_;
-  Buffer<T>                  parts_, sums_;     // on the device: of all leaves' products; of a grid's rows
+  Buffer<T>                  parts_;            // on the device: of all leaves' products
+  Buffer<T>                  sums_, sizes_;     // of a grid's rows; of what their diagonals were added up from
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // counts changes of what recorded cycles hold
   bool                       filtered_ = false, smoothed_ = false; // the interpolation, also by the last run()
@@ -409,8 +412,7 @@ public:
     return visits(cycle_kind(), l);
   }
   int twice() const { return std::min(twice_, last() - 1); } // so many grids of a W-cycle visit the next one twice
-  // which node of the matrix each row of the mesh's operator is
-  const Buffer<int>          &order() const { return perm_; }
+  const Buffer<int>          &order() const { return perm_; } // the matrix' node of each row of the mesh's operator
   int                         degree() const { return numeric_.degree(); }
 
   // --- for problems with bounds, whose unknowns do not all take part (truncate.k.cxx) ---
@@ -442,8 +444,7 @@ public:
 private:
   void    read_pattern(const Rows &rows);
   double  fill(const Rows &rows, const T *before, const T *now, double rescaled);
-  // false: other rows are Dirichlet rows
-  bool    reread(const Rows &rows, Failure &failure);
+  bool    reread(const Rows &rows, Failure &failure); // false: other rows are Dirichlet rows
   void    couplings(const Rows &rows);
   Failure find_constrained(const Rows &rows);
   void    stretch_frame(const Rows &rows, const Buffer<double> &x);
@@ -479,8 +480,7 @@ private:
   bool                  constants_ = false; // are in its null space
   bool                  amli_      = false; // V-cycles are slow
   int                   twice_     = INT_MAX; // so many grids of a W-cycle, from the mesh on, visit the next one twice
-  // the values lose to T what the matrix does with a constant, or do not suit it
-  bool                  rounded_   = false;
+  bool                  rounded_   = false; // values lose to T what the matrix does with a constant, or do not suit it
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
   struct Values {
     Buffer<T> a, inverse;

@@ -92,8 +92,9 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     }
     product(level, next);
     correct_sums(level, next);
+    raise_nearly_null(level, next);
   }
-  if (!strategy_->keeps_work) old_ = Buffer<T>(), sums_ = Buffer<T>();
+  if (!strategy_->keeps_work) old_ = Buffer<T>(), sums_ = Buffer<T>(), sizes_ = Buffer<T>();
   const bool     swept = sweep_last();
   Buffer<double> found;
   if (known) found = on_host(statistics_);
