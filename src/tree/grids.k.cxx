@@ -179,8 +179,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   Level<T>   &fine = levels_.back();
   const bool  local = fine.distributed && divides_tree();
   Buffer<int> leaf;
-  if (local) find_local_leaves(fine, cells, key, leaf);
-  else find_leaves(fine, cells, key, leaf);
+  local ? find_local_leaves(fine, cells, key, leaf) : find_leaves(fine, cells, key, leaf);
   if (lost()) return Failure::lost;
   interpolate(fine, cells, y, leaf);
   if (lost()) return Failure::lost;
@@ -209,8 +208,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   y = Buffer<double>();
   levels_.emplace_back(exec_, params_.bs);
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
-  coarse.n = coarse.points = coarse.rows = n;
-  coarse.nodes             = n;
+  coarse.nodes = coarse.n = coarse.points = coarse.rows = n;
   coarse.grid.leaves            = leaves;
   coarse.grid.hanging           = hanging;
   coarse.grid.coarsest          = coarsest;
