@@ -150,11 +150,6 @@ template <class T> struct RaiseNearlyNull {
     }
   }
 };
-template <class T> struct InverseOrZero {
-  const T *v;
-  T       *inverse;
-  HD void  operator()(int p) const { inverse[p] = v[p] > 0 ? 1 / v[p] : 0; }
-};
 
 // The vector that Lanczos' method begins with, the same for any distribution of the nodes: by key or by number among
 // all. Scaled to a unit diagonal, nodes count alike: one among small coefficients may have the largest eigenvalue as
@@ -251,7 +246,7 @@ template <class T> void NumericSetup<T>::raise_nearly_null(Level<T> &fine, Level
   if (sizeof(T) < sizeof(double)) return;
   if (&fine == &levels_[0]) {
     sizes_ = make_unset<T>((size_t)fine.unknowns());
-    for_each(exec_, fine.unknowns(), InverseOrZero<T>{fine.inverse.data(), sizes_.data()});
+    for_each(exec_, fine.unknowns(), Inverse<T>{fine.inverse.data(), sizes_.data()});
   }
   restrict_kept(fine, coarse, sizes_);
   for_each(exec_, coarse.n,

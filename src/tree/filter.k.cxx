@@ -138,11 +138,6 @@ template <class T, class S, int Corners> struct SmoothNode {
   HD void                      operator()(int p) const { weights.node(p, leaf[p]); }
 };
 
-template <class T> struct TakeDiagonals {
-  const T *inverse;
-  T       *d;
-  HD void  operator()(int p) const { d[p] = inverse[p] > 0 ? 1 / inverse[p] : 0; }
-};
 // The largest of the numbers and of the inverses of those that are not zero
 struct Ends {
   double  largest = 0, over = 0;
@@ -172,7 +167,7 @@ template <class T> bool NumericSetup<T>::jumps()
     MPI_Allreduce(MPI_IN_PLACE, &ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
     if (ends.largest * ends.over <= jump) return false;
   }
-  for_each(exec_, level.n * params_.bs, TakeDiagonals<T>{level.inverse.data(), level.work.x.data()});
+  for_each(exec_, level.n * params_.bs, Inverse<T>{level.inverse.data(), level.work.x.data()});
   level.halo(level.work.x.data());
   const CountJumps<T> count{level.i.data(), level.j.data(), level.work.x.data(), params_.bs};
   sum_each(exec_, level.points, count, sum.data());

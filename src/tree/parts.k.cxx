@@ -34,11 +34,6 @@ template <class T> struct LargestDiagonal {
     d[p] = largest;
   }
 };
-template <class T> struct Inverse {
-  const T *d;
-  T       *inverse;
-  HD void  operator()(int p) const { inverse[p] = d[p] > 0 ? 1 / d[p] : 0; }
-};
 struct CountInPockets {
   const int *size;
   int        limit;

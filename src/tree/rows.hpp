@@ -13,6 +13,13 @@
 
 namespace tessera::tree {
 
+// Of a diagonal, or of its inverse: 1 / d, and zero where an unknown takes no part.
+template <class T> struct Inverse {
+  const T *d;
+  T       *inverse;
+  HD void  operator()(int p) const { inverse[p] = d[p] > 0 ? 1 / d[p] : 0; }
+};
+
 // The entry of a node with itself, or the end of its row.
 HD inline int own_entry(const int *i, const int *j, int p)
 {
