@@ -43,26 +43,23 @@ template <int MOST> HD inline void invert_block(double *a, int n, double dead)
   invert_block(OneThread(), a, n, dead, work);
 }
 
-// The same on the host, row by row in vectors of the machine: rows are W numbers apart, those behind n are zero.
+// The same on the host, row by row in vectors of the machine: rows are W numbers apart, those behind n are zero. No
+// single number is stored where a vector is read next: that would wait for the store.
 template <int W> __attribute__((always_inline)) inline void invert_rows(double *a, int n, double dead)
 {
-  double diagonal[W], row[W];
+  double diagonal[W], row[W], others[W]; // others: 0 for the unknown of the pivot, else 1
   for (int k = 0; k < n; ++k) diagonal[k] = a[k * W + k];
+  for (int q = 0; q < W; ++q) others[q] = 1;
   for (int k = 0; k < n; ++k) {
-    const double pivot = a[k * W + k];
-    if (pivot > dead * diagonal[k]) {
-      a[k * W + k] = 1;
-      for (int q = 0; q < W; ++q) row[q] = a[k * W + q] / pivot;
-      for (int r = 0; r < n; ++r) {
-        const double column = r == k ? 0 : a[r * W + k];
-        if (r != k) a[r * W + k] = 0;
-        for (int q = 0; q < W; ++q) a[r * W + q] -= column * row[q];
-      }
-    } else {
-      for (int q = 0; q < W; ++q) row[q] = 0;
-      for (int r = 0; r < n; ++r) a[r * W + k] = 0;
+    const double pivot = a[k * W + k], share = pivot > dead * diagonal[k] ? 1 / pivot : 0;
+    others[k] = 0;
+    for (int q = 0; q < W; ++q) row[q] = share * (others[q] * a[k * W + q] + (1 - others[q]));
+    for (int r = 0; r < n; ++r) {
+      const double column = a[r * W + k];
+      for (int q = 0; q < W; ++q) a[r * W + q] = others[q] * a[r * W + q] - column * row[q];
     }
     for (int q = 0; q < W; ++q) a[k * W + q] = row[q];
+    others[k] = 1;
   }
 }
 
