@@ -107,7 +107,7 @@ public:
   const Buffer<double> &coordinates() const { return points_.x; }
   void          find_extent();
   int           find_scale();
-  Tree          sort_into_tree(int sorted_level);
+  Tree          sort_into_tree(int sorted_level, const Rows &rows);
   void          keep_order();
   void          sort_coordinates();
   Failure::Kind make_grids(const Tree &tree);
@@ -120,10 +120,20 @@ private:
   {
     return levels_[0].distributed && !sweeps() && !params_.aggregation;
   }
+  // Do nodes of thin parts count several times in T_0? Its leaves must hold so many.
+  bool counts_thin() const
+  {
+    constexpr int copies = 4;
+    return params_.dim > 1 && params_.cell_size >= copies && !sweeps() && !params_.aggregation;
+  }
   bool smoother_knows_parts() const { return params_.part_functions && params_.bs == 1 && params_.dim > 1; }
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
-  void                    keep_points();
+  void                    keep_points(const Rows &rows);
+  template <class L>
+  Buffer<Key> repeat_thin(const Rows &rows, const Buffer<Key> &keys, const int *node, const L *crowded);
+  Buffer<Key> repeat_thin(const Rows &rows);
+  Buffer<Key> repeat_thin(const Rows &rows, const Buffer<Key> &own, const Buffer<int> &order);
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Key *key, int n) const;
   Buffer<T>               largest_diagonals(Level<T> &fine) const;

@@ -187,17 +187,21 @@ template <class T> int Setup<T>::find_scale()
   return sweeps() ? depth(dim) : std::min(deepest + 2, depth(dim));
 }
 
-// The keys of all nodes go to their keepers, all their bits in order.
-template <class T> void Setup<T>::keep_points()
+// The keys of all nodes go to their keepers, all their bits in order, those of thin parts once more with their copies.
+template <class T> void Setup<T>::keep_points(const Rows &rows)
 {
   const int   dim = params_.dim;
   Buffer<Key> own = make_unset<Key>(points_.sorted.size());
   Buffer<int> order;
   copy(points_.sorted, own);
   sort_keys(exec_, points_.n, dim * depth(dim) + 1, own, order);
-  order        = Buffer<int>();
-  points_.kept =
-    keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, levels_[0].points, own, keepers_);
+  const auto keep = [&](int n, const Buffer<Key> &keys) {
+    points_.kept = keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, n, keys, keepers_);
+  };
+  keep(levels_[0].points, own);
+  if (!counts_thin()) return;
+  const Buffer<Key> repeated = repeat_thin(rows, own, order);
+  if (total((double)repeated.size()) > 0) keep((int)repeated.size(), repeated);
 }
 
 // Own nodes in the order of their keys, as far as cells are to be in order, and where every process has the whole tree
@@ -225,7 +229,7 @@ template <class T> void Setup<T>::sort_points(int sorted_level)
 
 // The tree, and the nodes in its order. Cells are sorted anew, down to the finest ones, where a leaf is deeper than was
 // foreseen.
-template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
+template <class T> Tree Setup<T>::sort_into_tree(int sorted_level, const Rows &rows)
 {
   points_.x = Buffer<double>(); // memory is what the peak of the setup takes
   const int dim = params_.dim, ghosts = points_.all - points_.n;
@@ -241,7 +245,7 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
   for (;; sorted_level = depth(dim)) {
     sort_points(sorted_level);
     if (divides_tree()) {
-      keep_points();
+      keep_points(rows);
       Tree tree = make_tree(exec_, dim, params_.cell_size, points_.kept, keepers_);
       if (!lost() && tree.finest > sorted_level) sort_points(depth(dim));
       const int first = points_.kept.first, own = points_.kept.last - first;
@@ -256,7 +260,11 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
       double extents[3] = {};
       for (int q = 0; q < dim; ++q) extents[q] = points_.extent > 0 ? points_.edge[q] / points_.extent : 0;
       tree = make_uniform(exec_, dim, uniform_level(dim, extents, params_.cell_size, levels_[0].nodes), number, keys);
-    } else tree = make_tree(exec_, dim, params_.cell_size, number, keys, sorted_level);
+    } else {
+      const Buffer<Key> repeated = counts_thin() ? repeat_thin(rows) : Buffer<Key>();
+      tree = repeated.empty() ? make_tree(exec_, dim, params_.cell_size, number, keys, sorted_level)
+                              : make_tree(exec_, dim, params_.cell_size, (int)repeated.size(), repeated, sorted_level);
+    }
     // By the keys of a device that has failed processes would not go on alike.
     if (!lost() && tree.finest > sorted_level) continue;
     crowded_ = tree.finest == depth(dim) ? count_crowded(keys.data(), number) : 0;
@@ -309,7 +317,7 @@ template <class T> Failure Hierarchy<T>::setup(const Rows &rows, const double *x
   if (stretch) stretch_frame(rows, setup.coordinates());
   setup.find_extent();
   const int  sorted_level = setup.find_scale();
-  const Tree tree         = setup.sort_into_tree(sorted_level);
+  const Tree tree         = setup.sort_into_tree(sorted_level, rows);
   crowded_                = setup.crowded();
   setup.keep_order();
   // the operator
