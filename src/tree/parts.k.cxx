@@ -162,6 +162,20 @@ struct CountOthers {
   }
 };
 
+// Nodes around vertices in such components.
+struct CountNodesOfOthers {
+  const int  *leaf, *root, *parent, *label, *vertex, *largest;
+  FirstLabels first;
+  HD double   operator()(int p) const
+  {
+    double others = 0;
+    for (int c = 0; c < first.corners; ++c)
+      if (const int v = vertex[(ptrdiff_t)first.corners * leaf[p] + c]; v >= 0)
+        others += label[parent[(ptrdiff_t)first.corners * root[p] + c]] != largest[v];
+    return others;
+  }
+};
+
 } // namespace
 
 // The largest diagonal entry of each node, ghosts included
@@ -209,12 +223,11 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
                           Buffer<T> &d)
 {
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
-  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node a
-  // component counts for each part of a leaf that is in it but one, as those of slivers have one part alone: without
-  // gaps that makes up to 0.4 of what a line or surface across the mesh has, with gaps that cost iterations 0.4 to 20.
+  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node
+  // their nodes count but three of each, as those of slivers have two in the mean.
   const double surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
   const double many    = std::max(2 * surface, 0.03 * fine.nodes);
-  const double few     = params_.bs == 1 ? std::max(0.5 * surface, 0.015 * fine.nodes)
+  const double few     = params_.bs == 1 ? std::max(surface, 0.02 * fine.nodes)
                                          : std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
   const double by_values = params_.bs == 1 ? many : few; // pockets may be smaller than leaves: all parts count
   if (levels_.size() > 1 || parts_.split) {
@@ -277,7 +290,8 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
 {
   const int corners = fine.transfer.corners, points = fine.points, all = fine.n + fine.ghosts;
   const int offset = fine.distributed ? sum_before(comm_, points) : 0;
-  const bool once = params_.bs > 1;
+  const bool once = params_.bs > 1, nodes = !once && !parts_.strong;
+  constexpr double of_sliver = 3; // nodes of a component
   Buffer<int> root = make_unset<int>((size_t)all), parent = make_unset<int>((size_t)all * (size_t)corners);
   Buffer<int> largest = make<int>((size_t)cells.vertices), label = make_unset<int>(parent.size()), of, part;
   for_each(exec_, all, Enumerate{root.data()});
@@ -293,31 +307,37 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
     of = make_unset<int>(label.size());
     if (lost()) return false;
     join_at_vertices(exec_, comm_, cells, largest);
-    if (!once) part = label_parts(fine, root, offset);
+    if (!once && !nodes) part = label_parts(fine, root, offset);
   }
   for_each(exec_, cells.n,
            JoinParts<T>{begin, i, j, leaf.data(), root.data(), vertex, largest.data(), first, parent.data(), coupled});
   for_each(exec_, all * corners, PointToRoot{parent.data()});
-  Buffer<double> sums  = make<double>(2); // others; changes of ghosts
+  Buffer<double> sums = make<double>(2); // others; changes of ghosts
   const auto     count = [&](bool each_once) {
     sum_each(exec_, points,
              CountOthers{leaf.data(), root.data(), parent.data(), label.data(), vertex, largest.data(), part.data(),
                          first, each_once},
              sums.data());
   };
+  const auto count_nodes = [&] {
+    sum_each(exec_, points,
+             CountNodesOfOthers{leaf.data(), root.data(), parent.data(), label.data(), vertex, largest.data(), first},
+             sums.data());
+  };
   const PlaceOfLabel  place{root.data(), parent.data(), corners};
   std::vector<double> found;
   do { // labels only grow, so there are ever fewer
     if (fine.distributed) take_labels_of_others(exec_, fine, corners, place, label, of, sums.data() + 1);
-    count(once);
+    if (nodes) count_nodes();
+    else count(once);
     found = listed(sums);
     if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, found.data(), 2, MPI_DOUBLE, MPI_SUM, comm_);
     if (!(found[0] > few)) return false;
   } while (found[1] > 0);
-  if (once || parts_.strong) return true;
+  if (!nodes) return true;
   count(true);
-  const double all_once = fetch(sums, 0);
-  return found[0] - (fine.distributed ? total(all_once) : all_once) > few; // without one part of each
+  const double components = fetch(sums, 0);
+  return found[0] - of_sliver * (fine.distributed ? total(components) : components) > few;
 }
 
 #define INSTANTIATE(T) \
