@@ -120,11 +120,11 @@ private:
   {
     return levels_[0].distributed && !sweeps() && !params_.aggregation;
   }
-  // Do nodes of thin parts count several times in T_0? Its leaves must hold so many.
+  // Do nodes of thin parts count several times in T_0? Its leaves must hold so many. In space nothing would be gained.
   bool counts_thin() const
   {
     constexpr int copies = 4;
-    return params_.dim > 1 && params_.cell_size >= copies && !sweeps() && !params_.aggregation;
+    return params_.dim == 2 && params_.cell_size >= copies && !sweeps() && !params_.aggregation;
   }
   bool smoother_knows_parts() const { return params_.part_functions && params_.bs == 1 && params_.dim > 1; }
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);

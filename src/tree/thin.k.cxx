@@ -1,9 +1,8 @@
-// Thin parts of a mesh: strips, pins and plates of a few nodes across. A leaf of T_0 holds up to m nodes, which makes it
-// three couplings long where they fill it, but m / 2 in a strip of two nodes: too much for the smoother. So a node whose
-// leaf is more than four times as long as its longest coupling counts twice, as if there were two, and four times
-// where the leaf is more than eight times as long. Leaves there are split once more; elsewhere the tree is the same.
+// Thin parts of a mesh in the plane: strips of a few nodes across. A leaf of T_0 holds up to m nodes, which makes it
+// three couplings long where they fill it, but m / 2 in a strip of two nodes: too much for the smoother. A node whose
+// leaf is more than four times as long as its longest coupling counts twice, as if there were two, and four times where
+// the leaf is more than eight times as long. Leaves there are split once more; elsewhere the tree is the same.
 #include "tree/crowded.hpp"
-#include "tree/dispatch.hpp"
 #include "tree/read.hpp"
 #include "tree/setup.hpp"
 #include "exec/requests.hpp"
@@ -27,12 +26,11 @@ struct LevelOfLeaf {
 
 // How often a node counts. Points are in the order of their keys.
 template <class L> struct CountThin {
-  static constexpr int long_leaf = 4; // couplings
+  static constexpr int dim = 2, long_leaf = 4; // couplings
   RowReader            reader;
   const double        *y; // in units of the finest cells
   const int           *node;
   const L             *crowded; // the finest level of a cell that is split, with the point in it
-  int                  dim;
   int                 *count;
   HD void              operator()(int p) const
   {
@@ -70,12 +68,12 @@ template <class T>
 template <class L>
 Buffer<Key> Setup<T>::repeat_thin(const Rows &rows, const Buffer<Key> &keys, const int *node, const L *crowded)
 {
-  constexpr double few = 0.002; // of all nodes: corners of the mesh
+  constexpr double few = 0.02; // of all nodes: so many are at edges of small meshes
   const int        n = levels_[0].points;
   Buffer<int>      place = make_unset<int>((size_t)n + 1);
   Buffer<Key>      repeated;
   const RowReader  reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
-  for_each(exec_, n, CountThin<L>{reader, points_.y.data(), node, crowded, params_.dim, place.data()});
+  for_each(exec_, n, CountThin<L>{reader, points_.y.data(), node, crowded, place.data()});
   const int all = n ? scan(exec_, n, place) : 0;
   if (lost() || !(total(all - n) > few * levels_[0].nodes)) return repeated;
   repeated = make_unset<Key>((size_t)all);
@@ -86,10 +84,7 @@ Buffer<Key> Setup<T>::repeat_thin(const Rows &rows, const Buffer<Key> &keys, con
 template <class T> Buffer<Key> Setup<T>::repeat_thin(const Rows &rows)
 {
   const int     n = levels_[0].points;
-  Buffer<short> level;
-  with_dim(params_.dim, [&](auto d) {
-    level = tree::crowded<d.value>(exec_, n, params_.cell_size, points_.sorted, 0, n);
-  });
+  const Buffer<short> level = tree::crowded<2>(exec_, n, params_.cell_size, points_.sorted, 0, n);
   return repeat_thin(rows, points_.sorted, perm_.data(), level.data());
 }
 
@@ -99,11 +94,9 @@ Buffer<Key> Setup<T>::repeat_thin(const Rows &rows, const Buffer<Key> &own, cons
 {
   const KeptKeys &kept = points_.kept;
   const int       n = levels_[0].points, here = kept.last - kept.first;
-  Buffer<short>   crowded;
   Buffer<int>     level = make_unset<int>((size_t)n), node = make_unset<int>((size_t)n);
-  with_dim(params_.dim, [&](auto d) {
-    crowded = tree::crowded<d.value>(exec_, (int)kept.key.size(), params_.cell_size, kept.key, kept.first, kept.last);
-  });
+  const Buffer<short> crowded =
+    tree::crowded<2>(exec_, (int)kept.key.size(), params_.cell_size, kept.key, kept.first, kept.last);
   const Requests requests(exec_, comm_, {begins_at_keepers(exec_, keepers_, n, own.data(), ~(Key)0)});
   requests.ask(own, 1, level, 1, [&](int asked, const Key *keys, int *answers) {
     for_each(exec_, asked, LevelOfLeaf{kept.key.data() + kept.first, keys, here, crowded.data(), answers});
