@@ -202,6 +202,9 @@ int main(int argc, char **argv)
     test:
       suffix: amli_scalar
       args: -mesh comb -n 90 -pc_auxamg_backend host
+    test: # the trial finds a least eigenvalue between 0.3 and 0.4: V-cycles take 14
+      suffix: amli_above
+      args: -mesh comb -n 110 -pc_auxamg_backend host
 
   test: # the first tree has too many leaves; no M-matrix, so degree 3; two coarse grids, so no AMLI-cycle
     suffix: spots
