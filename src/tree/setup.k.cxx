@@ -53,6 +53,7 @@ struct Crowded {
   int        n, capacity;
   HD double  operator()(int p) const
   {
+    if ((p == 0 || key[p - 1] != key[p]) && (p == n - 1 || key[p + 1] != key[p])) return 0; // alone
     return lower_bound(key, p, n, key[p] + 1) - lower_bound(key, 0, p, key[p]) > capacity;
   }
 };
@@ -187,7 +188,8 @@ template <class T> int Setup<T>::find_scale()
   return sweeps() ? depth(dim) : std::min(deepest + 2, depth(dim));
 }
 
-// The keys of all nodes go to their keepers, all their bits in order, those of thin parts once more with their copies.
+// The keys of all nodes go to their keepers, all their bits in order, those of thin parts once more with their copies,
+// which are no nodes of crowded cells.
 template <class T> void Setup<T>::keep_points(const Rows &rows)
 {
   const int   dim = params_.dim;
@@ -199,6 +201,7 @@ template <class T> void Setup<T>::keep_points(const Rows &rows)
     points_.kept = keep_keys(exec_, comm_, dim, dim * depth(dim), params_.cell_size, true, n, keys, keepers_);
   };
   keep(levels_[0].points, own);
+  crowded_ = total(count_crowded(points_.kept.key.data() + points_.kept.first, points_.kept.last - points_.kept.first));
   if (!counts_thin()) return;
   const Buffer<Key> repeated = repeat_thin(rows, own, order);
   if (total((double)repeated.size()) > 0) keep((int)repeated.size(), repeated);
@@ -248,8 +251,6 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level, const Rows &r
       keep_points(rows);
       Tree tree = make_tree(exec_, dim, params_.cell_size, points_.kept, keepers_);
       if (!lost() && tree.finest > sorted_level) sort_points(depth(dim));
-      const int first = points_.kept.first, own = points_.kept.last - first;
-      crowded_ = tree.finest == depth(dim) ? total(count_crowded(points_.kept.key.data() + first, own)) : 0;
       points_.kept = KeptKeys();
       return tree;
     }
@@ -262,8 +263,9 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level, const Rows &r
       tree = make_uniform(exec_, dim, uniform_level(dim, extents, params_.cell_size, levels_[0].nodes), number, keys);
     } else {
       const Buffer<Key> repeated = counts_thin() ? repeat_thin(rows) : Buffer<Key>();
-      tree = repeated.empty() ? make_tree(exec_, dim, params_.cell_size, number, keys, sorted_level)
-                              : make_tree(exec_, dim, params_.cell_size, (int)repeated.size(), repeated, sorted_level);
+      const bool        thin = !repeated.empty();
+      tree = make_tree(exec_, dim, params_.cell_size, thin ? (int)repeated.size() : number, thin ? repeated : keys,
+                       sorted_level);
     }
     // By the keys of a device that has failed processes would not go on alike.
     if (!lost() && tree.finest > sorted_level) continue;
