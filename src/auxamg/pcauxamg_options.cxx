@@ -149,7 +149,7 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 
    Note:
    A cell with more nodes is split; that of the k-th grid with more than m 2^(kd), so every grid has about 2^d times
-   fewer nodes than the one before.
+   fewer nodes than the one before. Where a mesh in the plane is a few nodes thin, cells hold half or a quarter of m.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetCellSize()`
 @*/

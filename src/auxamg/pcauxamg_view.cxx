@@ -21,8 +21,9 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
   }
   if (complexity > 4) {
     (void)PetscSNPrintf(text, sizeof(text),
-                        "operator complexity %.1f: are the coordinates those of the matrix' nodes, in its order?",
-                        complexity);
+                        "operator complexity %.1f: are the coordinates those of the matrix' nodes, in its order? If "
+                        "so, -pc_auxamg_cell_size %d makes smaller grids",
+                        complexity, 2 * a->params.cell_size);
     doubts.push_back(text);
   }
   return doubts;

@@ -114,7 +114,7 @@ template <class T> Spectrum Hierarchy<T>::spectrum(int l, int steps)
 // away: the least eigenvalue from the second coarse grid down is below 0.4 there, and above in most other problems. An
 // AMLI-cycle takes two cycles on each coarse grid whose least eigenvalue is low. On the host that is little more
 // work; on a device it is many more launches of kernels on small grids, so there it must be asked for. With several
-// unknowns a node it gains below 0.3: nearly incompressible bodies just above take as many iterations as V-cycles do.
+// unknowns a node the bound is 0.3: between 0.3 and 0.4 AMLI gains nothing there, as on nearly incompressible bodies.
 template <class T> void Hierarchy<T>::choose_cycle()
 {
   constexpr double twice = 0.4, twice_on_first = 0.5, largest_weight = 1.7;
@@ -156,8 +156,7 @@ template <class T> bool Hierarchy<T>::choose_visits()
   constexpr int    steps = 16, few_steps = 4, second = 2;
   twice_ = INT_MAX;
   bool doubts = params_.falls_back && last() > 0 &&
-                levels_[0].blocks.part_functions.least_energy(levels_[0]) < doubtful &&
-                total(!numeric_.symmetric()) == 0; // by sums of each process
+                levels_[0].blocks.part_functions.least_energy(levels_[0]) < doubtful && numeric_.symmetric();
   if (params_.cycle == Cycle::automatic && numeric_.filtered() && !numeric_.convective() && !sweeps()) {
     twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
     if (params_.dim == 2 && parts() && last() > second && spectrum(second, steps).least < poor) {

@@ -112,7 +112,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
     if (balanced && leaves > many_leaves() * nodes && k < most_trees) continue; // the next is smaller
-    Sizes        sizes{few_vertices(), 0.8 * nodes};
+    Sizes        sizes{k ? few_vertices() : 0, 0.8 * nodes}; // no tree is finer than the first one
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
     if (sizes.found < sizes.least) { // too far from the mesh: there is one between
       if (const Failure::Kind kind = insert_grid(sizes.found, keys, sorted)) return kind;

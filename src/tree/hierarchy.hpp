@@ -1,4 +1,4 @@
-// Multigrid for unstructured meshes on auxiliary grids made from the coordinates of the nodes alone, after L. Wang,
+// Multigrid for unstructured meshes on auxiliary grids made from the coordinates of the nodes, after L. Wang,
 // X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM J.
 // Sci. Comput. 35(3), 2013. The paper's grids are uniform and its interpolation is piecewise constant, which needs a
 // K-cycle and grows on graded meshes. It is here as a variant; by default the grids are the leaves of an adaptive

@@ -1,8 +1,8 @@
-// A grid between the mesh and T_1. T_k has cells by the number of the mesh's nodes in them. Where many small parts of a
-// mesh are much finer than what is around them, the vertices of T_0 are too many to be a grid, and T_1 has none of
-// these parts any more. Then there is a grid between on a tree whose leaves have more nodes than those of T_0 and fewer
-// than those of T_1: each of them lies in one of T_1, so that vertices beside its leaves lie in leaves of all next
-// trees.
+// A grid between the mesh and T_1. T_k has cells by the number of the mesh's nodes in them, those of thin parts counted
+// as in T_0. Where many small parts of a mesh are much finer than what is around them, the vertices of T_0 are too many
+// to be a grid, and T_1 has none of these parts any more. Then there is a grid between on a tree whose leaves have more
+// nodes than those of T_0 and fewer than those of T_1: each of them lies in one of T_1, so that vertices beside its
+// leaves lie in leaves of all next trees.
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
@@ -23,12 +23,13 @@ template <class T> double Setup<T>::few_vertices() const
 template <class T> Failure::Kind Setup<T>::insert_grid(int few, Buffer<Key> &key, Buffer<double> &y)
 {
   constexpr int tries = 6;
-  const int     dim = params_.dim, own = levels_[0].points;
+  const bool    thin = !points_.repeated.empty();
+  const int     dim = params_.dim, own = thin ? (int)points_.repeated.size() : levels_[0].points;
   const Keepers keepers = keepers_;
   Buffer<Key>   points = make_unset<Key>((size_t)own);
   Buffer<int>   order;
   Failure::Kind failure = Failure::none;
-  for_each(exec_, own, CopyValues<Key>{key.data(), points.data()});
+  for_each(exec_, own, CopyValues<Key>{thin ? points_.repeated.data() : key.data(), points.data()});
   sort_keys(exec_, own, dim * depth(dim), points, order);
   // as far from the one as from the other, by bisection of how many points a cell may have
   const double wanted = std::sqrt(few * levels_[0].nodes);

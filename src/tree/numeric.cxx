@@ -109,8 +109,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (failed()) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
-  if (params_.falls_back && !total(failure.kind) && total(coarsest_.dropped > null_space(params_, singular)))
-    failure.kind = Failure::rounded; // on all processes
+  if (failed()) return failure;
+  if (params_.falls_back && total(coarsest_.dropped > null_space(params_, singular))) failure.kind = Failure::rounded;
   if (!strategy_->keeps_work) statistics_ = Buffer<double>(); // the next setup makes them anew
   for (Level<T> &l : levels_) {
     // the polynomials of lower degree end before they need it

@@ -38,7 +38,7 @@ template <class T, int D> struct AtNode {
 // Of a part: the energies of its functions with each other, row by row up to the diagonal, of the symmetric part of A,
 // then these numbers.
 template <int D> constexpr int energies_of_part = (D + 1) * (D + 2) / 2;
-enum NumbersOfPart { sum_of_diagonal, couplings_with_others, number_of_nodes, further_numbers };
+enum { sum_of_diagonal, couplings_with_others, number_of_nodes, further_numbers };
 template <int D> constexpr int numbers_of_part = energies_of_part<D> + further_numbers;
 // Sums over the members of a piece.
 template <class T, int D> struct EnergyOfPiece {
@@ -301,8 +301,9 @@ template <class T>
 template <class Sum>
 void PartFunctions<T>::sum_pieces(const Exec &exec, const Sum *of_piece, int numbers, Sum *sum)
 {
-  const int log_threads = shared_on(exec, threads_of_part);
-  for_each(exec, (parts_ * numbers) << log_threads,
+  const int sums = parts_ * numbers, shared = shared_on(exec, threads_of_part);
+  const int log_threads = sums > INT_MAX >> shared ? 0 : shared;
+  for_each(exec, sums << log_threads,
            SumPart<Sum>{begin_.data(), of_piece, numbers, sum, log_threads});
   if (shared_)
     multigrid::sum_processes(comm_, exec.space, &tessera::number(*sum, 0),

@@ -223,8 +223,8 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
                           Buffer<T> &d)
 {
   // Any mesh has some vertices with several components: 0.5 % of its nodes, up to 1.1 % where elements are flat, with
-  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. With one unknown a node
-  // their nodes count but three of each, as those of slivers have two in the mean.
+  // slits every six elements 10 %; small meshes up to 0.9 of what a line across the mesh has. Most of these components
+  // are slivers of one to three nodes. So with one unknown a node the nodes of components count, less three for each.
   const double surface = std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
   const double many    = std::max(2 * surface, 0.03 * fine.nodes);
   const double few     = params_.bs == 1 ? std::max(surface, 0.02 * fine.nodes)
@@ -284,12 +284,14 @@ template <class T> Buffer<int> Setup<T>::label_parts(Level<T> &fine, const Buffe
   return label;
 }
 
-// Are there more than a few components around vertices beside one for each? Collective.
+// Are there more than a few components around vertices beside one for each? They count, or with one unknown a node and
+// without values their nodes, less those that a sliver may have. Collective.
 template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                             const Buffer<T> &d)
 {
   const int corners = fine.transfer.corners, points = fine.points, all = fine.n + fine.ghosts;
   const int offset = fine.distributed ? sum_before(comm_, points) : 0;
+  // a component once at a vertex, its nodes, or the leaves that it is in
   const bool once = params_.bs > 1, nodes = !once && !parts_.strong;
   constexpr double of_sliver = 3; // nodes of a component
   Buffer<int> root = make_unset<int>((size_t)all), parent = make_unset<int>((size_t)all * (size_t)corners);

@@ -16,6 +16,7 @@ struct Points {
   double                extent = 0;        // the longest one
   Buffer<Key>           key;               // of all nodes; nodes that are not in the tree have the largest one
   Buffer<Key>           sorted, everyone;  // of own nodes in order; of all processes' nodes, where the tree is whole
+  Buffer<Key>           repeated;          // of own nodes in order, of thin parts several times; empty if none do
   std::vector<int>      runs;              // where those of each process begin among the keys of all, and the end
   KeptKeys              kept;              // of all processes' nodes those that this one keeps, where they divide it
 };
@@ -120,7 +121,8 @@ private:
   {
     return levels_[0].distributed && !sweeps() && !params_.aggregation;
   }
-  // Do nodes of thin parts count several times in T_0? Its leaves must hold so many. In space nothing would be gained.
+  // Do nodes of thin parts count several times in T_0? A leaf must be able to hold what one node counts. In space
+  // nothing would be gained.
   bool counts_thin() const
   {
     constexpr int copies = 4;
@@ -130,10 +132,9 @@ private:
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
   void                    keep_points(const Rows &rows);
-  template <class L>
-  Buffer<Key> repeat_thin(const Rows &rows, const Buffer<Key> &keys, const int *node, const L *crowded);
-  Buffer<Key> repeat_thin(const Rows &rows);
-  Buffer<Key> repeat_thin(const Rows &rows, const Buffer<Key> &own, const Buffer<int> &order);
+  Buffer<Key>             repeat_thin(const Rows &rows, const Buffer<Key> &keys, const Buffer<int> &node,
+                                      const Buffer<short> &crowded);
+  Buffer<short>           levels_of_splits(const Buffer<Key> &keys);
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Key *key, int n) const;
   Buffer<T>               largest_diagonals(Level<T> &fine) const;

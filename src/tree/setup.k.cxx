@@ -1,4 +1,5 @@
 // Setup: coordinates to the tree, the grids, their operators.
+#include "tree/crowded.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
@@ -188,8 +189,8 @@ template <class T> int Setup<T>::find_scale()
   return sweeps() ? depth(dim) : std::min(deepest + 2, depth(dim));
 }
 
-// The keys of all nodes go to their keepers, all their bits in order, those of thin parts once more with their copies,
-// which are no nodes of crowded cells.
+// All keys go to their keepers, all their bits in order. Where there are thin parts they go a second time, with the
+// copies of theirs; crowded cells are counted before that.
 template <class T> void Setup<T>::keep_points(const Rows &rows)
 {
   const int   dim = params_.dim;
@@ -203,8 +204,10 @@ template <class T> void Setup<T>::keep_points(const Rows &rows)
   keep(levels_[0].points, own);
   crowded_ = total(count_crowded(points_.kept.key.data() + points_.kept.first, points_.kept.last - points_.kept.first));
   if (!counts_thin()) return;
-  const Buffer<Key> repeated = repeat_thin(rows, own, order);
-  if (total((double)repeated.size()) > 0) keep((int)repeated.size(), repeated);
+  Buffer<int> node = make_unset<int>((size_t)levels_[0].points);
+  for_each(exec_, levels_[0].points, GatherValues<int>{order.data(), perm_.data(), node.data()});
+  points_.repeated = repeat_thin(rows, own, node, levels_of_splits(own));
+  if (total((double)points_.repeated.size()) > 0) keep((int)points_.repeated.size(), points_.repeated);
 }
 
 // Own nodes in the order of their keys, as far as cells are to be in order, and where every process has the whole tree
@@ -262,8 +265,11 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level, const Rows &r
       for (int q = 0; q < dim; ++q) extents[q] = points_.extent > 0 ? points_.edge[q] / points_.extent : 0;
       tree = make_uniform(exec_, dim, uniform_level(dim, extents, params_.cell_size, levels_[0].nodes), number, keys);
     } else {
-      const Buffer<Key> repeated = counts_thin() ? repeat_thin(rows) : Buffer<Key>();
-      const bool        thin = !repeated.empty();
+      const Buffer<Key> &repeated = points_.repeated;
+      if (counts_thin())
+        points_.repeated =
+          repeat_thin(rows, points_.sorted, perm_, tree::crowded<2>(exec_, number, params_.cell_size, keys, 0, number));
+      const bool thin = !repeated.empty();
       tree = make_tree(exec_, dim, params_.cell_size, thin ? (int)repeated.size() : number, thin ? repeated : keys,
                        sorted_level);
     }

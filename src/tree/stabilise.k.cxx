@@ -10,6 +10,7 @@
 #include "tree/hierarchy.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
+#include "exec/random.hpp"
 #include <cmath>
 
 namespace tessera::tree {
@@ -22,16 +23,9 @@ constexpr double least_asymmetry = 1e-5;
 constexpr double much_added = 0.05, much_of_grid = 0.02;
 
 template <class T> struct Noise {
-  int     seed;
-  T      *v;
-  HD void operator()(int p) const
-  {
-    unsigned k = 2654435761u * (unsigned)(p + 1) + 40503u * (unsigned)seed;
-    k ^= k >> 15;
-    k *= 2246822519u;
-    k ^= k >> 13;
-    v[p] = (T)((double)k / 2147483648. - 1);
-  }
+  uint64_t seed;
+  T       *v;
+  HD void  operator()(int p) const { v[p] = (T)scattered(golden_ratio * (2 * (uint64_t)p + seed)); }
 };
 template <class T> struct Weigh {
   const T  *by;
@@ -89,13 +83,13 @@ template <class T> struct Stabilise {
 } // namespace
 
 // By x'A y - y'A x for vectors of noise, beside the root of the squares of the diagonal. x, y: memory for the
-// vectors, ghosts included.
+// vectors, ghosts included. Collective.
 template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, T *x, T *y)
 {
   Buffer<double> sum = make<double>(1);
   const auto     found = [&] { return level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0); };
-  for_each(exec_, level.unknowns(), Noise<T>{1, x});
-  for_each(exec_, level.unknowns(), Noise<T>{2, y});
+  for_each(exec_, level.unknowns(), Noise<T>{0, x});
+  for_each(exec_, level.unknowns(), Noise<T>{1, y});
   level.halo(x);
   level.halo(y);
   level.sum_rows(x, Weigh<T>{y}, sum.data());
@@ -103,7 +97,8 @@ template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, T *x, T *y)
   level.sum_rows(y, Weigh<T>{x}, sum.data());
   const double backward = found();
   sum_each(exec_, level.n, SquareDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs}, sum.data());
-  return std::abs(forward - backward) > least_asymmetry * std::sqrt(found());
+  const bool is = std::abs(forward - backward) > least_asymmetry * std::sqrt(found());
+  return level.distributed ? is : total(is) > 0; // sums of a grid that each process has may differ by rounding
 }
 
 template <class T> void NumericSetup<T>::stabilise(Level<T> &level)
@@ -116,8 +111,9 @@ template <class T> void NumericSetup<T>::stabilise(Level<T> &level)
            Stabilise<T>{level.i.data(), level.j.data(), t.i.data(), t.j.data(), t.a.data(), params_.bs,
                         level.a.data()},
            sum.data());
-  const double found = level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
-  convective_ = convective_ || found > much_of_grid * level.nodes;
+  const double mine = fetch(sum, 0);
+  const bool   much = (level.distributed ? total(mine) : mine) > much_of_grid * level.nodes;
+  convective_       = (level.distributed ? much : total(much) > 0) || convective_;
 }
 
 #define INSTANTIATE(T) \
