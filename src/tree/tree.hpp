@@ -1,6 +1,6 @@
 // The adaptive tree of a set of points, its cells and their vertices: bilinear finite elements on a balanced quadtree
-// (octree). Everything here is integer arithmetic on Morton keys, so it does not depend on the numbering of the points or
-// on processes. Some keys may be given several times (thin.k.cxx).
+// (octree). Everything here is integer arithmetic on Morton keys, some of which may be given several times
+// (thin.k.cxx), so it does not depend on the numbering of the points or on processes.
 #pragma once
 #include "tree/morton.hpp"
 #include <functional>
