@@ -86,7 +86,8 @@ struct ColumnsAround {
       for (int c = 0; c < corners; ++c) {
         const bool wanted = any >> c & 1; // else there may be no vertex
         const int  at = list(wanted ? vertex[(ptrdiff_t)corners * pair_leaf[p] + c] : 0, wanted);
-        column[(ptrdiff_t)corners * p + c] = (unsigned short)(wanted ? at : 0);
+        // the other corners add zeros to columns, each to another one, as sums in one column wait for each other
+        column[(ptrdiff_t)corners * p + c] = (unsigned short)(wanted ? at : c < list.n ? c : 0);
       }
     }
     count[l] = list.n;
