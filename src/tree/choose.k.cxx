@@ -149,14 +149,15 @@ template <class T> void Hierarchy<T>::choose_cycle()
 // 0.35; functions of parts do them no harm.
 //
 // Rounding to single precision may count beside the energies of parts, above all where there is a null space, and make
-// the cycle indefinite or far from the inverse. False: it is so, and double precision may be taken.
+// the cycle indefinite or far from the inverse. False: it is so, and double precision may be taken. A trial that went
+// well is not repeated while the matrix keeps its shape and parts have as much energy.
 template <class T> bool Hierarchy<T>::choose_visits()
 {
   constexpr double poor = 0.35, sound = 2, doubtful = 11.5; // least_energy(): of 1.7 to 8 all was lost, 12 is common
   constexpr int    steps = 16, few_steps = 4, second = 2;
   twice_ = INT_MAX;
-  bool doubts = params_.falls_back && last() > 0 &&
-                levels_[0].blocks.part_functions.least_energy(levels_[0]) < doubtful && numeric_.symmetric();
+  const double energy = params_.falls_back ? levels_[0].blocks.part_functions.least_energy(levels_[0]) : doubtful;
+  bool         doubts = last() > 0 && energy < doubtful && numeric_.symmetric();
   if (params_.cycle == Cycle::automatic && numeric_.filtered() && !numeric_.convective() && !sweeps()) {
     twice_ = params_.bs > 1 ? strategy_->visits_twice : 1;
     if (params_.dim == 2 && parts() && last() > second && spectrum(second, steps).least < poor) {
@@ -164,7 +165,8 @@ template <class T> bool Hierarchy<T>::choose_visits()
       doubts = doubts || (params_.falls_back && total(constants_ || coarsest_.dropped > 0) > 0);
     }
   }
-  if (!doubts) return true;
+  if (!doubts || (!numeric_.anew() && energy >= 0.9 * proved_)) return true;
+  proved_ = energy; // a trial that fails is the end of this hierarchy
   const Spectrum whole = spectrum(0, few_steps);
   return (!whole.broke_down && whole.largest < sound) || lost();
 }

@@ -300,7 +300,7 @@ public:
   void     transpose_pattern(Level<T> &level);
   void     transpose_values(Level<T> &level);
   bool     filtered() const { return filtered_; }
-  bool     smoothed() const { return smoothed_; }
+  bool     anew() const { return anew_; }
   bool     convective() const { return convective_; }
   bool     symmetric() const { return symmetric_; }
   bool     asymmetric(Level<T> &level, T *x, T *y);
@@ -348,10 +348,10 @@ private:
   Buffer<T>                  sums_, sizes_;     // of a grid's rows; of what their diagonals were added up from
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // counts changes of what recorded cycles hold
-  bool                       filtered_ = false, smoothed_ = false; // the interpolation, also by the last run()
+  bool                       filtered_ = false; // the interpolation is smoothed
+  bool                       anew_ = true;      // the last run() met a matrix of another shape
   bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
-  bool                       symmetric_ = true;
-  bool                       convective_ = false; // asymmetry outweighs diffusion on some coarse grid
+  bool                       symmetric_ = true, convective_ = false; // asymmetry outweighs diffusion on some grid
   Buffer<T>                  old_; // values of a grid before; stays on a device, whose driver takes 0.2 ms for it
 };
 
@@ -473,7 +473,7 @@ private:
   OneSidedCouplings     one_sided_;
   // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
   Buffer<Diagonal>      diagonal_;
-  double                crowded_ = 0;
+  double                crowded_ = 0, proved_ = 0; // with such energies of parts a trial went well
   bool                  transposed_ = false;   // the grids' operators and their transposes have changed places
   uint64_t              transposes_ = 0;     // of which numeric setup these are
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors

@@ -54,8 +54,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     return any > 0;
   };
   ++setups_;
-  convective_ = false;
-  symmetric_  = true;
+  convective_ = false, symmetric_ = true;
   prepare_statistics();
   if (const size_t largest = max_values(levels_); strategy_->keeps_work && !sweeps() && old_.size() < largest)
     old_ = make_unset<T>(largest);
@@ -69,7 +68,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       const bool before = filtered_;
       weights_stay      = shape_stays && before && !sweeps();
       look_for_jumps(shape_stays);
-      smooths = smoothed_ = filtered_ && !weights_stay;
+      smooths = filtered_ && !weights_stay;
+      anew_   = !shape_stays || filtered_ != before;
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);

@@ -360,7 +360,7 @@ template <class T> bool Hierarchy<T>::refresh(const Rows &rows, Failure &failure
   if (total(failure.kind)) return true;
   // blocks that were found anew have messages anew
   if (peers_ && total(!all_join()) > 0) join();
-  const bool looks = numeric_.smoothed() || !numeric_.filtered() || numeric_.convective();
+  const bool looks = numeric_.anew() || !numeric_.filtered() || numeric_.convective();
   if (looks && !choose_visits()) failure.kind = Failure::rounded;
   return true;
 }
