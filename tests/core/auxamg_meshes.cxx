@@ -3,7 +3,7 @@
 #include "auxamg/pcauxamg.hpp"
 #include "buffers.hpp"
 #include "../auxamg_problem.h"
-#include "unit.hpp"
+#include "with_petsc.hpp"
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -15,22 +15,6 @@ using namespace tessera::tree;
 
 namespace {
 
-#define OK(call) \
-  do { \
-    if (call) { \
-      ADD_FAILURE() << #call; \
-      abort(); /* PETSc has told why */ \
-    } \
-  } while (0)
-
-struct Petsc : testing::Environment {
-  void SetUp() override
-  {
-    OK(PetscInitialize(nullptr, nullptr, nullptr, nullptr));
-    OK(TesseraInitializePackage());
-  }
-  void TearDown() override { OK(PetscFinalize()); }
-};
 const auto *const petsc = testing::AddGlobalTestEnvironment(new Petsc);
 
 struct Case {

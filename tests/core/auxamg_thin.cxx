@@ -2,7 +2,7 @@
 // any number of processes alike.
 // ranks: 1 2 3 4
 #include "auxamg/pcauxamg.hpp"
-#include "unit.hpp"
+#include "with_petsc.hpp"
 #include <utility>
 #include <vector>
 
@@ -10,22 +10,6 @@ using namespace tessera;
 
 namespace {
 
-#define OK(call) \
-  do { \
-    if (call) { \
-      ADD_FAILURE() << #call; \
-      abort(); /* PETSc has told why */ \
-    } \
-  } while (0)
-
-struct Petsc : testing::Environment {
-  void SetUp() override
-  {
-    OK(PetscInitialize(nullptr, nullptr, nullptr, nullptr));
-    OK(TesseraInitializePackage());
-  }
-  void TearDown() override { OK(PetscFinalize()); }
-};
 const auto *const petsc = testing::AddGlobalTestEnvironment(new Petsc);
 
 // Strips of so many nodes across and along, a coupling apart, which begin so many couplings above each other; the first
