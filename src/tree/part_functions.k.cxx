@@ -13,6 +13,7 @@
 #include "exec/unset.hpp"
 #include "multigrid/exact.hpp"
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <limits>
 

@@ -132,7 +132,7 @@ private:
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
   void                    keep_points(const Rows &rows);
-  Buffer<Key>             repeat_thin(const Rows &rows, const Buffer<Key> &keys, const Buffer<int> &node,
+  bool                    repeat_thin(const Rows &rows, const Buffer<Key> &keys, const Buffer<int> &node,
                                       const Buffer<short> &crowded);
   Buffer<short>           levels_of_splits(const Buffer<Key> &keys);
   void                    sort_points(int sorted_level);

@@ -206,8 +206,7 @@ template <class T> void Setup<T>::keep_points(const Rows &rows)
   if (!counts_thin()) return;
   Buffer<int> node = make_unset<int>((size_t)levels_[0].points);
   for_each(exec_, levels_[0].points, GatherValues<int>{order.data(), perm_.data(), node.data()});
-  points_.repeated = repeat_thin(rows, own, node, levels_of_splits(own));
-  if (total((double)points_.repeated.size()) > 0) keep((int)points_.repeated.size(), points_.repeated);
+  if (repeat_thin(rows, own, node, levels_of_splits(own))) keep((int)points_.repeated.size(), points_.repeated);
 }
 
 // Own nodes in the order of their keys, as far as cells are to be in order, and where every process has the whole tree
@@ -265,13 +264,11 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level, const Rows &r
       for (int q = 0; q < dim; ++q) extents[q] = points_.extent > 0 ? points_.edge[q] / points_.extent : 0;
       tree = make_uniform(exec_, dim, uniform_level(dim, extents, params_.cell_size, levels_[0].nodes), number, keys);
     } else {
-      const Buffer<Key> &repeated = points_.repeated;
-      if (counts_thin())
-        points_.repeated =
-          repeat_thin(rows, points_.sorted, perm_, tree::crowded<2>(exec_, number, params_.cell_size, keys, 0, number));
-      const bool thin = !repeated.empty();
-      tree = make_tree(exec_, dim, params_.cell_size, thin ? (int)repeated.size() : number, thin ? repeated : keys,
-                       sorted_level);
+      const bool thin =
+        counts_thin() &&
+        repeat_thin(rows, keys, perm_, tree::crowded<2>(exec_, number, params_.cell_size, keys, 0, number));
+      tree = make_tree(exec_, dim, params_.cell_size, thin ? (int)points_.repeated.size() : number,
+                       thin ? points_.repeated : keys, sorted_level);
     }
     // By the keys of a device that has failed processes would not go on alike.
     if (!lost() && tree.finest > sorted_level) continue;

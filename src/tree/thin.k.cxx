@@ -72,27 +72,27 @@ struct Repeat {
 
 } // namespace
 
-// Of the keys of own points, in order, those of thin parts several times; empty where these are few. Collective.
+// Are there more than a few nodes of thin parts on all processes? Then points_.repeated are the keys of own points, in
+// order, those of thin parts several times; else it is empty. Collective.
 template <class T>
-Buffer<Key> Setup<T>::repeat_thin(const Rows &rows, const Buffer<Key> &keys, const Buffer<int> &node,
-                                  const Buffer<short> &crowded)
+bool Setup<T>::repeat_thin(const Rows &rows, const Buffer<Key> &keys, const Buffer<int> &node,
+                           const Buffer<short> &crowded)
 {
   constexpr double few = 0.02, long_leaf = 4; // of all nodes: so many are at edges of small meshes
   const int        n = levels_[0].points;
   Buffer<int>      place = make_unset<int>((size_t)n + 1);
   Buffer<double>   thin = make<double>(1);
-  Buffer<Key>      repeated;
   const RowReader  reader{rows, params_.bs, constrained_.any ? constrained_.kind.data() : nullptr};
   sum_each(exec_, n,
            CountThin{reader, long_leaf * std::sqrt((double)params_.cell_size / usual_cell_size(2)), points_.y.data(),
                      node.data(), crowded.data(), place.data()},
            thin.data());
   const double found = fetch(thin, 0);
-  if (lost() || !(total(found) > few * levels_[0].nodes)) return repeated;
-  const int all = n ? scan(exec_, n, place) : 0;
-  repeated = make_unset<Key>((size_t)all);
-  for_each(exec_, n, Repeat{place.data(), keys.data(), repeated.data()});
-  return repeated;
+  points_.repeated   = Buffer<Key>();
+  if (lost() || !(total(found) > few * levels_[0].nodes)) return false;
+  points_.repeated = make_unset<Key>((size_t)(n ? scan(exec_, n, place) : 0));
+  for_each(exec_, n, Repeat{place.data(), keys.data(), points_.repeated.data()});
+  return true;
 }
 
 // Of each of the keys, in order, the finest level of a cell that is split, which the keepers know. Collective.
@@ -113,7 +113,7 @@ template <class T> Buffer<short> Setup<T>::levels_of_splits(const Buffer<Key> &k
 }
 
 #define INSTANTIATE(T) \
-  template Buffer<Key>   Setup<T>::repeat_thin(const Rows &, const Buffer<Key> &, const Buffer<int> &, \
+  template bool          Setup<T>::repeat_thin(const Rows &, const Buffer<Key> &, const Buffer<int> &, \
                                                const Buffer<short> &); \
   template Buffer<short> Setup<T>::levels_of_splits(const Buffer<Key> &);
 INSTANTIATE(double)
