@@ -115,7 +115,7 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
                     : o.cycle == PC_AUXAMG_CYCLE_AMLI               ? Cycle::amli
                     : o.cycle == PC_AUXAMG_CYCLE_K || p.aggregation ? Cycle::k
                                                                     : Cycle::automatic;
-  p.part_functions = true;
+  p.all_take_part = true;
   p.inner  = (int)o.cycle_inner;
   p.grids  = o.levels ? (int)PetscMin(o.levels, 100) - 1 : 40;
   p.coarse = (int)o.coarse_size;

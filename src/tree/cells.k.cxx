@@ -142,6 +142,7 @@ template <int D, class T> struct Weights {
   const int           *vertex, *leaf;
   const double        *y;
   bool                 kuhn;
+  const unsigned char *axes;
   T                   *weight;
   unsigned char       *used;
   HD void              operator()(int p) const
@@ -156,11 +157,25 @@ template <int D, class T> struct Weights {
     }
     const Corner<D> x = deinterleave<D>(start[l]);
     const double    h = (double)(1u << (depth(D) - level[l]));
-    for (int q = 0; q < D; ++q) {
-      t[q] = (y[(ptrdiff_t)D * p + q] - x.x[q]) / h;
-      t[q] = t[q] < 0 ? 0 : t[q] > 1 ? 1 : t[q];
-    }
-    if (!kuhn)
+    // the corner that the leaf and its parent have in common
+    int b = 0;
+    for (int q = 0; q < D; ++q) b |= (x.x[q] & (1u << (depth(D) - level[l]))) ? 1 << q : 0;
+    const int linear = axes ? axes[p] : usual_weights;
+    for (int q = 0; q < D; ++q) t[q] = (y[(ptrdiff_t)D * p + q] - x.x[q]) / h;
+    for (int q = 0; q < D && linear == usual_weights; ++q) t[q] = t[q] < 0 ? 0 : t[q] > 1 ? 1 : t[q];
+    if (linear != usual_weights) { // from that corner, which does not hang, on
+      for (int c = 0; c < corners; ++c) w[c] = 0;
+      double before = 1;
+      int    c      = b;
+      for (int q = 0; q < D; ++q) {
+        if (!(linear >> q & 1)) continue;
+        const double now = b >> q & 1 ? 1 - t[q] : t[q];
+        w[c]             = before - now;
+        before           = now;
+        c ^= 1 << q;
+      }
+      w[c] = before;
+    } else if (!kuhn)
       for (int c = 0; c < corners; ++c) {
         w[c] = 1;
         for (int q = 0; q < D; ++q) w[c] *= c >> q & 1 ? t[q] : 1 - t[q];
@@ -180,11 +195,8 @@ template <int D, class T> struct Weights {
       }
     }
     for (int c = 0; c < corners; ++c)
-      if (w[c] < small) w[c] = 0;
+      if (w[c] < small && w[c] > -small) w[c] = 0;
     if (const int bits = hangs[l]) {
-      // b: the corner that the leaf and its parent have in common
-      int b = 0;
-      for (int q = 0; q < D; ++q) b |= (x.x[q] & (1u << (depth(D) - level[l]))) ? 1 << q : 0;
       double from[corners];
       for (int c = 0; c < corners; ++c) {
         from[c] = bits >> c & 1 ? w[c] : 0;
@@ -211,7 +223,7 @@ template <int D, class T> struct Weights {
     }
     for (int c = 0; c < corners; ++c) {
       weight[(ptrdiff_t)corners * p + c] = (T)w[c];
-      if (const int v = vertex[(l << D) + c]; w[c] > 0 && v >= 0) used[v] = 1;
+      if (const int v = vertex[(l << D) + c]; w[c] != 0 && v >= 0) used[v] = 1;
     }
   }
 };
@@ -323,18 +335,18 @@ std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int tre
 }
 
 template <class T> void make_weights(const Exec &exec, const Cells &cells, bool kuhn, int n, const int *leaf,
-                                     const double *y, T *weight, unsigned char *used)
+                                     const double *y, const unsigned char *axes, T *weight, unsigned char *used)
 {
   with_dim(cells.dim, [&](auto d) {
     for_each(exec, n,
              Weights<d.value, T>{cells.start.data(), cells.level.data(), cells.hangs.data(), cells.vertex.data(), leaf,
-                                 y, kuhn, weight, used});
+                                 y, kuhn, axes, weight, used});
   });
 }
-template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, double *,
-                           unsigned char *);
-template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, float *,
-                           unsigned char *);
+template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, const unsigned char *,
+                           double *, unsigned char *);
+template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, const unsigned char *,
+                           float *, unsigned char *);
 
 int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> &used)
 {

@@ -13,17 +13,24 @@ constexpr double hardly_coupled = 1e-5;
 constexpr double weakly_coupled = 2e-3;
 // Between the sides of a thin barrier in the plane, and where coefficients jump between gaps in space.
 constexpr double across_barrier = 0.01;
+// Around bodies (bodies.k.cxx)
+constexpr double around_body = 0.02;
 template <class T> struct Coupled {
   const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
   int      bs;
   T        weak; // part of that entry
-  HD bool  operator()(int p, int e, int q) const
+  const int *body = nullptr; // of each node: those of one body are coupled, and no others; nullptr: values count
+  HD T     size(int e) const
   {
-    if (!d) return true;
     const T *const block = a + (ptrdiff_t)bs * bs * e;
     T              v     = fabs(*block);
     for (int k = 1; k < bs * bs; ++k) v = fabs(block[k]) > v ? fabs(block[k]) : v;
-    return v > weak * (d[p] > d[q] ? d[p] : d[q]);
+    return v;
+  }
+  HD bool  operator()(int p, int e, int q) const
+  {
+    if (body) return body[p] == body[q];
+    return !d || size(e) > weak * (d[p] > d[q] ? d[p] : d[q]);
   }
 };
 

@@ -418,6 +418,7 @@ void GalerkinSetup<T>::take_vertices(const Buffer<int> &vertex, Level<T> &grid, 
   template bool     GalerkinSetup<T>::divide_rows(Level<T> &, Level<T> &, Division &, int); \
   template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, int, int, Buffer<Key> &); \
   template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, int, int, Buffer<double> &); \
+  template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, Level<T> &, int, Buffer<int> &); \
   template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, Level<T> &, int, Buffer<Key> &); \
   template void     GalerkinSetup<T>::take_vertices(const Buffer<int> &, Level<T> &, int, Buffer<double> &);
 INSTANTIATE(double)

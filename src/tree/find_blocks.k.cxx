@@ -253,7 +253,7 @@ template <class T> StrongCouplings NumericSetup<T>::strong_couplings(Level<T> &l
     inverse = level.work.x.data();
   }
   Buffer<unsigned char> pockets;
-  if (filtered_ && bs == 1 && &level == &levels_[0] && !params_.part_functions) pockets = find_pockets(level, inverse);
+  if (filtered_ && bs == 1 && &level == &levels_[0] && !params_.all_take_part) pockets = find_pockets(level, inverse);
   const StrongRow<T> row{level.i.data(), level.j.data(), level.a.data(), inverse, bs,
                          pockets.empty() ? nullptr : pockets.data()};
   Buffer<int>        first = make<int>((size_t)unknowns + 1);

@@ -109,6 +109,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     const double nodes = levels_.back().nodes;
+    const bool   bodies = !body_.empty();
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
     if (balanced && leaves > many_leaves() * nodes && k < most_trees) continue; // the next is smaller
@@ -126,6 +127,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
     const bool held_up =
       sizes.found >= sizes.limit && nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact);
     if (levels_.size() == before && (held_up || k > most_trees)) break;
+    if (levels_.size() == before && bodies && body_.empty()) --k; // the same again, without bodies
   }
   colouring_.everyone() = {};
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
@@ -153,9 +155,10 @@ void Setup<T>::find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key>
   fine.transfer.begin = std::move(local.begin);
 }
 
-// The weights of the nodes at the corners of their leaves. Vertices without any are left out, the others numbered.
+// The weights of the nodes at the corners of their leaves; axes: of make_weights(), or empty. Vertices without any are left out, the others numbered.
 template <class T>
-void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf)
+void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf,
+                           const Buffer<unsigned char> &axes)
 {
   const int all = fine.n + fine.ghosts;
   fine.transfer.cells   = cells.n;
@@ -163,7 +166,8 @@ void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y
   fine.transfer.weight  = make_unset<T>((size_t)all * (size_t)fine.transfer.corners);
   if (params_.aggregation) return for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
-  make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
+  make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), axes.data(), fine.transfer.weight.data(),
+               used.data());
   // what a failed device makes of vertices is dropped
   if (fine.distributed && divides_tree()) return number_local_vertices(exec_, keepers_, cells, used);
   if (lost()) return;
@@ -177,31 +181,37 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
 {
   if (lost()) return Failure::lost;
   Level<T>   &fine = levels_.back();
-  const bool  local = fine.distributed && divides_tree();
+  const bool  local = fine.distributed && divides_tree(), bodies = !body_.empty();
   Buffer<int> leaf;
-  local ? find_local_leaves(fine, cells, key, leaf) : find_leaves(fine, cells, key, leaf);
+  CompactBodies compact;
+  if (bodies) compact = compact_bodies(fine, key, y);
+  local ? find_local_leaves(fine, cells, bodies ? compact.key : key, leaf) : find_leaves(fine, cells, key, leaf);
+  if (bodies) take_home_leaves(fine, compact, leaf);
   if (lost()) return Failure::lost;
-  interpolate(fine, cells, y, leaf);
+  interpolate(fine, cells, y, leaf, compact.axes);
   if (lost()) return Failure::lost;
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest;
   const auto parts = parts_;
   if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, key, y, leaf);
   if (lost()) return Failure::lost;
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
-  sizes.found = n;
+  const bool bodies_join = bodies && body_.empty(); // without compact ones, if there is to be a grid
+  sizes.found = bodies_join ? (int)fine.nodes : n;
   // Where more than a third of the vertices hang, most cells are there for the balance, between small spots of many
   // nodes and what is around them, and trees hardly get smaller. In the plane a grid of more than half the nodes takes
   // more time than it saves; in space it saves half of the iterations.
   const bool slow = params_.dim == 2 && 3. * hanging > n && n > 0.5 * fine.nodes;
-  if (n >= sizes.limit || n < sizes.least || slow) {
-    parts_ = parts;
+  if (sizes.found >= sizes.limit || n < sizes.least || slow) {
+    if (!bodies_join) parts_ = parts;
+    if (levels_.size() == 1) body_ = Buffer<int>();
+    next_body_ = Buffer<int>();
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
     fine.transfer.begin  = Buffer<int>();
     return Failure::none;
   }
   if (!sweeps()) { // colours go by keys, and functions of parts on coarse grids
-    if (params_.part_functions && params_.bs == 1 && params_.dim == 2 && levels_.size() > 1)
+    if (params_.all_take_part && params_.bs == 1 && params_.dim == 2 && levels_.size() > 1)
       fine.place = std::move(key);
     key = Buffer<Key>();
   }
@@ -221,6 +231,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
                          std::max(strategy_->divided * params_.coarse, divided_least * size);
   Division division;
   Division *const owners = coarse.distributed ? &division : nullptr;
+  if (from.distributed && !owners && !next_body_.empty()) gather_bodies(cells.number, n);
   if (local && !owners) gather_vertices(exec_, comm_, cells);
   from.transfer.vertex = std::move(cells.vertex);
   if (local) { // leaves of ghosts come behind those of own nodes
@@ -241,13 +252,15 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }
   if (from.by_nodes()) from.transfer.leaf = std::move(leaf);
-  if (parts_.strong) numeric_.product(from, coarse);
+  if (parts_.strong && next_body_.empty()) numeric_.product(from, coarse);
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {
     galerkin_.take_vertices(division.vertex, coarse, 1, key);
     galerkin_.take_vertices(division.vertex, coarse, params_.dim, y);
+    if (!next_body_.empty()) galerkin_.take_vertices(division.vertex, coarse, 1, next_body_);
   }
+  body_ = std::move(next_body_);
   return Failure::none;
 }
 

@@ -22,6 +22,10 @@ template <class Place> struct LabelsOfNodes {
   int       *of;
   HD void    operator()(int k) const { of[k] = label[place(k)]; }
 };
+struct PlaceOfRoot {
+  const int *parent;
+  HD int     operator()(ptrdiff_t k) const { return parent[k]; }
+};
 // From ghosts to the components that they are in
 template <class Place> struct TakeLabels {
   Place      place;

@@ -231,7 +231,7 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
                                          : std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
   const double by_values = params_.bs == 1 ? many : few; // pockets may be smaller than leaves: all parts count
   if (levels_.size() > 1 || parts_.split) {
-    if (parts_.strong) d = largest_diagonals(fine);
+    if (parts_.strong && body_.empty()) d = largest_diagonals(fine);
     return parts_.split || has_parts(fine, cells, leaf, parts_.strong ? by_values : few, d);
   }
   // The smoother's functions of parts stand in for functions of coarse grids that values tell apart: these take fewer
@@ -248,6 +248,14 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
     parts_.strong   = params_.dim == 3 && gaps && has_jumps(fine, d);
     if (!parts_.strong) d = Buffer<T>();
     return gaps;
+  }
+  if (has_bodies()) {
+    parts_.weak   = around_body;
+    parts_.strong = true;
+    if (has_jumps(fine, d) && has_parts(fine, cells, leaf, few, d)) return label_bodies(fine, d), true;
+    d             = Buffer<T>();
+    parts_.strong = false;
+    return has_parts(fine, cells, leaf, few, d);
   }
   const bool plane = params_.dim == 2 && params_.bs == 1; // in space functions for pockets take four times the setup
   d             = largest_diagonals(fine);
@@ -278,7 +286,7 @@ template <class T> Buffer<int> Setup<T>::label_parts(Level<T> &fine, const Buffe
   const PlaceOfLabel place{root.data(), root.data(), 1}; // roots are their own
   for_each(exec_, all, FirstLabels{fine.points, offset, 1, label.data()});
   Buffer<double> changes = make<double>(1);
-  do {
+  if (fine.distributed) do {
     take_labels_of_others(exec_, fine, 1, place, label, of, changes.data());
   } while (total(fetch(changes, 0)) > 0);
   return label;

@@ -22,7 +22,7 @@ template <class T> struct CornerBits {
   HD void        operator()(int p) const
   {
     int b = 0;
-    for (int c = 0; c < corners; ++c) b |= weight[(ptrdiff_t)corners * p + c] > 0 ? 1 << c : 0;
+    for (int c = 0; c < corners; ++c) b |= weight[(ptrdiff_t)corners * p + c] != 0 ? 1 << c : 0;
     bits[p] = (unsigned char)b;
   }
 };

@@ -90,6 +90,15 @@ struct VertexOfFunction {
     if (function[k] >= 0) from[function[k]] = at[k];
   }
 };
+struct BodyOfFunction {
+  int        corners;
+  const int *place, *function, *body;
+  int       *of;
+  HD void    operator()(int k) const
+  {
+    if (function[k] >= 0) of[function[k]] = body[place[k / corners]];
+  }
+};
 struct FlagFunctions {
   const Key     *key;
   Key            none;
@@ -167,6 +176,10 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Bu
   else {
     from = make<int>((size_t)all_new);
     for_each(exec_, items, VertexOfFunction{function.data(), at.data(), from.data()});
+  }
+  if (!body_.empty()) {
+    next_body_ = make<int>(from.size());
+    for_each(exec_, items, BodyOfFunction{corners, runs.place.data(), function.data(), body_.data(), next_body_.data()});
   }
   cells.n = fine.transfer.cells = runs.count;
   cells.vertex                  = std::move(function);

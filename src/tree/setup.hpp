@@ -1,5 +1,6 @@
 // What only the setup needs.
 #pragma once
+#include "tree/bodies.hpp"
 #include "tree/hierarchy.hpp"
 #include "tree/local_cells.hpp"
 #include <vector>
@@ -128,7 +129,8 @@ private:
     constexpr int copies = 4;
     return params_.dim == 2 && params_.cell_size >= copies && !sweeps() && !params_.aggregation;
   }
-  bool smoother_knows_parts() const { return params_.part_functions && params_.bs == 1 && params_.dim > 1; }
+  bool has_bodies() const { return params_.all_take_part && params_.bs > 1; } // may have
+  bool smoother_knows_parts() const { return params_.all_take_part && params_.bs == 1 && params_.dim > 1; }
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
   void                    keep_points(const Rows &rows);
@@ -147,6 +149,10 @@ private:
   Buffer<int>             label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const;
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
+  void                    label_bodies(Level<T> &fine, const Buffer<T> &d);
+  CompactBodies           compact_bodies(Level<T> &fine, const Buffer<Key> &key, const Buffer<double> &y);
+  void                    take_home_leaves(const Level<T> &fine, const CompactBodies &bodies, Buffer<int> &leaf);
+  void                    gather_bodies(const Buffer<int> &number, int all);
   struct Parts;
   void                    label_cores(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    label_others(Level<T> &fine, Parts &parts);
@@ -155,7 +161,8 @@ private:
                                        Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
-  void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf);
+  void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf,
+                                      const Buffer<unsigned char> &axes);
   void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Buffer<int> &of, int all_new);
   Buffer<int>             number_functions_here(Buffer<int> &function, const Buffer<int> &at, int all,
                                                 Buffer<int> &number);
@@ -180,6 +187,7 @@ private:
     bool   strong = false, split = false;
     double weak = 0; // couplings that do not count
   } parts_;
+  Buffer<int>             body_, next_body_; // of each node of a grid that has bodies, ghosts included, and of the next
 };
 
 } // namespace tessera::tree

@@ -34,12 +34,12 @@ template <class T> struct FindCores {
     if (at.leaf[p] >= 0) {
       const T *const   w = weight + (ptrdiff_t)at.corners * p;
       const int *const v = at.vertices_of(p);
-      const T          least = whole ? 0 : (T)of_core;
+      const T          least = (T)of_core;
       T                largest = 0;
       for (int c = 0; c < at.corners; ++c) {
         if (v[c] < 0) continue;
-        mine |= w[c] >= least ? 1u << c : 0;
-        positive |= w[c] > 0 ? 1u << c : 0;
+        mine |= whole || w[c] >= least ? 1u << c : 0;
+        positive |= w[c] != 0 ? 1u << c : 0;
         if (w[c] > largest) largest = w[c], main = 1u << c;
       }
     }
@@ -72,10 +72,6 @@ struct LabelCores {
       first.label[k] = core[p] >> c & 1 ? first.of(parent[k]) : 0;
     }
   }
-};
-struct PlaceOfRoot {
-  const int *parent;
-  HD int     operator()(ptrdiff_t k) const { return parent[k]; }
 };
 // The largest label around each vertex; are there others?
 template <class T> struct LargestAround {
@@ -255,7 +251,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   const bool found = find_parts(fine, cells, y, leaf, values);
   if (lost() || !found) return; // in this order: lost() is for all processes
   const int  corners = fine.transfer.corners;
-  const auto coupled = [&] { return Coupled<T>{fine.a.data(), values.data(), params_.bs, (T)parts_.weak}; };
+  const auto coupled = [&] { return Coupled<T>{fine.a.data(), values.data(), params_.bs, (T)parts_.weak, body_.data()}; };
   Parts parts;
   parts.at     = {corners, fine.i.data(), fine.j.data(), leaf.data(), cells.vertex.data(), coupled()};
   parts.whole  = params_.bs > 1 || (parts_.strong && !smoother_knows_parts());
@@ -272,6 +268,10 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   const bool many = too_many();
   if (lost()) return; // of a device that has failed the host learns zero
   if (many) {
+    if (!body_.empty()) { // they are no larger than cells
+      body_  = Buffer<int>();
+      parts_ = {};
+    }
     if (parts_.split || !parts_.strong || !smoother_knows_parts()) return;
     parts_.strong = false; // in space gaps are left, without values
     if (params_.dim == 2) return;

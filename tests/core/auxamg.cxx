@@ -113,7 +113,7 @@ void check_tree(int dim, int n, double grading, int most)
       const Buffer<int>     leaf_there = put(leaf);
       Buffer<double>        weight = put(std::vector<double>((size_t)(n << dim)));
       Buffer<unsigned char> used = put(std::vector<unsigned char>((size_t)now.vertices));
-      make_weights(exec(), now, kuhn, n, leaf_there.data(), y.data(), weight.data(), used.data());
+      make_weights(exec(), now, kuhn, n, leaf_there.data(), y.data(), nullptr, weight.data(), used.data());
       const int                 vertices = number_vertices(exec(), now, used);
       const std::vector<double> w = get(weight), at = get(now.y);
       const std::vector<int>    vertex = get(now.vertex);

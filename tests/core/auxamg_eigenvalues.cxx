@@ -49,7 +49,7 @@ void check(const Couplings &graph, int m, const std::string &what)
   }
   const Laplacian matrix(graph, held);
   Params params         = params_for(graph.dim, 1);
-  params.part_functions = true;
+  params.all_take_part = true;
   const Buffer<Index>  rows_i = put_indices(matrix.i), rows_j = put_indices(matrix.j);
   const Buffer<double> values = put(matrix.a);
   Hierarchy<double>    h(exec(), MPI_COMM_SELF, params);

@@ -63,7 +63,7 @@ double dot(const std::vector<double> &x, const std::vector<double> &y)
 template <class T> int iterations(const Squares &s)
 {
   Params params         = params_for(2, 1);
-  params.part_functions = true;
+  params.all_take_part = true;
   Hierarchy<T>        hierarchy(exec(), Comm(), params);
   const auto          i = put_indices(s.i), j = put_indices(s.j);
   const auto          a = put(s.a);
@@ -125,7 +125,7 @@ TEST(AuxAMGNetwork, ColumnsOnFixedNodesAreNoParts)
     const auto      i = put_indices(A.i), j = put_indices(A.j);
     const auto      a = put(A.a);
     Params          params = params_for(3, 1);
-    params.part_functions  = true;
+    params.all_take_part  = true;
     Hierarchy<float> hierarchy(exec(), Comm(), params);
     ASSERT_EQ(Failure::none, hierarchy.setup(rows_of(i, j, a), x.data(), {}, {}, true).kind);
     parts[held] = hierarchy.parts();

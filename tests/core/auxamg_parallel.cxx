@@ -90,7 +90,7 @@ Whole whole_grid(const Tree &tree, int k, const std::vector<Key> &key, const std
   const Buffer<double>  y = put(x);
   Buffer<double>        weight = put(std::vector<double>(key.size() << tree.dim));
   Buffer<unsigned char> used = put(std::vector<unsigned char>((size_t)cells.vertices));
-  make_weights(exec(), cells, false, (int)key.size(), there.data(), y.data(), weight.data(), used.data());
+  make_weights(exec(), cells, false, (int)key.size(), there.data(), y.data(), nullptr, weight.data(), used.data());
   w.vertices = number_vertices(exec(), cells, used);
   w.vertex   = get(cells.vertex);
   w.key      = get(cells.key);
@@ -138,7 +138,7 @@ void check_grid(const Tree &tree, const Keepers &keepers, int k, const Share &sh
   const Buffer<double>  y = put(share.x);
   Buffer<double>        weight = put(std::vector<double>(share.key.size() << dim));
   Buffer<unsigned char> used = put(std::vector<unsigned char>((size_t)cells.vertices));
-  make_weights(exec(), cells, false, (int)share.key.size(), local.leaf.data(), y.data(), weight.data(), used.data());
+  make_weights(exec(), cells, false, (int)share.key.size(), local.leaf.data(), y.data(), nullptr, weight.data(), used.data());
   number_local_vertices(exec(), keepers, cells, used);
   ASSERT_EQ(cells.first.back(), whole.vertices);
   const std::vector<Key>           start = get(cells.start), key = get(cells.key);

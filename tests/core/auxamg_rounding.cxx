@@ -61,7 +61,7 @@ TEST(auxamg_rounding, leaves_sums_of_rows)
     const Rows           rows = rows_of(pi, pj, values);
     Params               params;
     Failure              failure;
-    params.part_functions = params.falls_back = true;
+    params.all_take_part = params.falls_back = true;
     Hierarchy<float> h(exec(), MPI_COMM_SELF, params);
     ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none) << "seed " << seed;
     ASSERT_TRUE(h.filtered());
