@@ -210,6 +210,7 @@ template <class T>
 typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::vector<double> &a, double &negative)
 {
   const size_t        order = (size_t)n;
+  double              bound = 0; // of its eigenvalues: the largest sum of a row's absolute values
   // scaled to a unit diagonal: what is zero must not depend on coefficients that jump
   std::vector<double> scale(order);
   double              largest = 0;
@@ -236,9 +237,14 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   }
   for (size_t p = 0; p < order; ++p)
     for (size_t q = 0; q <= p; ++q) a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]);
-  // mostly no eigenvalue is small beside n, which none exceeds, and Cholesky's factors cost a tenth of the eigenvectors
+  for (size_t p = 0; p < order; ++p) {
+    double sum = 0;
+    for (size_t q = 0; q < order; ++q) sum += std::abs(a[p * order + q]);
+    bound = std::max(bound, sum);
+  }
+  // mostly no eigenvalue is small beside that bound, and Cholesky's factors cost a tenth of the eigenvectors
   std::vector<double> regular = a;
-  bool                known   = order && symmetric_inverse(n, regular.data(), negligible() * (double)n);
+  bool                known   = order && symmetric_inverse(n, regular.data(), negligible() * bound);
   if (order && !known) {
     regular = a;
     known   = invert_beside_constants(scale, negligible(), regular);

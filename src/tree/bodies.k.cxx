@@ -61,6 +61,18 @@ template <class T> struct JoinSingle {
     }
   }
 };
+struct Labels {
+  double  most = 0, least = -INT_MAX; // least: its negative
+  HD void join(const Labels &o)
+  {
+    most  = o.most > most ? o.most : most;
+    least = o.least > least ? o.least : least;
+  }
+};
+struct FindLabels {
+  const int *body;
+  HD void    operator()(int p, Labels &found) const { found.join({(double)body[p], -(double)body[p]}); }
+};
 struct NumberFrom {
   int     first, *number;
   HD void operator()(int p) const { number[p] = first + p; }
@@ -192,14 +204,16 @@ struct PutBody {
 
 } // namespace
 
-// The body of each node, ghosts included: a number that all its nodes have on any process. d: the largest diagonal
-// entries. Collective.
-template <class T> void Setup<T>::label_bodies(Level<T> &fine, const Buffer<T> &d)
+// Are there several where coefficients jump? Then body_ becomes a number for each node, ghosts included, that all nodes of
+// the body have on any process. Collective.
+template <class T> void Setup<T>::find_bodies(Level<T> &fine)
 {
+  Buffer<T> d;
+  if (!has_jumps(fine, d)) return;
   const int        points = fine.points, all = fine.n + fine.ghosts;
   const int       *i = fine.i.data(), *j = fine.j.data();
   const int        offset = fine.distributed ? sum_before(comm_, points) : 0;
-  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs, (T)parts_.weak};
+  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs, (T)around_body};
   Buffer<int>      parent = make_unset<int>((size_t)all), single = make<int>((size_t)all);
   Buffer<int>      body = make_unset<int>((size_t)all);
   for_each(exec_, all, Enumerate{parent.data()});
@@ -213,6 +227,9 @@ template <class T> void Setup<T>::label_bodies(Level<T> &fine, const Buffer<T> &
   body_ = make<int>((size_t)all);
   for_each(exec_, points, JoinSingle<T>{i, j, coupled, single.data(), body.data(), body_.data()});
   if (fine.distributed) fine.exchange.forward(body_.data(), 1);
+  Labels found = join_each<Labels>(exec_, points, FindLabels{body_.data()});
+  if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 2, MPI_DOUBLE, MPI_MAX, comm_);
+  if (found.most == -found.least) body_ = Buffer<int>();
 }
 
 // key, y: of the nodes, ghosts included. Collective.
@@ -270,7 +287,7 @@ template <class T> void Setup<T>::gather_bodies(const Buffer<int> &number, int a
 }
 
 #define INSTANTIATE(T) \
-  template void          Setup<T>::label_bodies(Level<T> &, const Buffer<T> &); \
+  template void          Setup<T>::find_bodies(Level<T> &); \
   template CompactBodies Setup<T>::compact_bodies(Level<T> &, const Buffer<Key> &, const Buffer<double> &); \
   template void          Setup<T>::take_home_leaves(const Level<T> &, const CompactBodies &, Buffer<int> &); \
   template void          Setup<T>::gather_bodies(const Buffer<int> &, int);

@@ -106,6 +106,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   Buffer<double>    &sorted = points_.y;
   const bool         balanced = params_.dim == 3 && !params_.aggregation;
   std::vector<Cells> taken;
+  if (may_have_bodies() && !params_.aggregation) find_bodies(levels_[0]);
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     const double nodes = levels_.back().nodes;
@@ -203,7 +204,6 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   const bool slow = params_.dim == 2 && 3. * hanging > n && n > 0.5 * fine.nodes;
   if (sizes.found >= sizes.limit || n < sizes.least || slow) {
     if (!bodies_join) parts_ = parts;
-    if (levels_.size() == 1) body_ = Buffer<int>();
     next_body_ = Buffer<int>();
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
@@ -252,7 +252,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }
   if (from.by_nodes()) from.transfer.leaf = std::move(leaf);
-  if (parts_.strong && next_body_.empty()) numeric_.product(from, coarse);
+  if (parts_.strong) numeric_.product(from, coarse);
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {

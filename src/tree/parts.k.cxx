@@ -230,8 +230,9 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
   const double few     = params_.bs == 1 ? std::max(surface, 0.02 * fine.nodes)
                                          : std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
   const double by_values = params_.bs == 1 ? many : few; // pockets may be smaller than leaves: all parts count
+  if (!body_.empty()) return true;
   if (levels_.size() > 1 || parts_.split) {
-    if (parts_.strong && body_.empty()) d = largest_diagonals(fine);
+    if (parts_.strong) d = largest_diagonals(fine);
     return parts_.split || has_parts(fine, cells, leaf, parts_.strong ? by_values : few, d);
   }
   // The smoother's functions of parts stand in for functions of coarse grids that values tell apart: these take fewer
@@ -249,14 +250,7 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
     if (!parts_.strong) d = Buffer<T>();
     return gaps;
   }
-  if (has_bodies()) {
-    parts_.weak   = around_body;
-    parts_.strong = true;
-    if (has_jumps(fine, d) && has_parts(fine, cells, leaf, few, d)) return label_bodies(fine, d), true;
-    d             = Buffer<T>();
-    parts_.strong = false;
-    return has_parts(fine, cells, leaf, few, d);
-  }
+  if (may_have_bodies()) return has_parts(fine, cells, leaf, few, d);
   const bool plane = params_.dim == 2 && params_.bs == 1; // in space functions for pockets take four times the setup
   d             = largest_diagonals(fine);
   parts_.strong = true;

@@ -129,7 +129,7 @@ private:
     constexpr int copies = 4;
     return params_.dim == 2 && params_.cell_size >= copies && !sweeps() && !params_.aggregation;
   }
-  bool has_bodies() const { return params_.all_take_part && params_.bs > 1; } // may have
+  bool may_have_bodies() const { return params_.all_take_part && params_.bs > 1 && !sweeps(); }
   bool smoother_knows_parts() const { return params_.all_take_part && params_.bs == 1 && params_.dim > 1; }
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
@@ -149,7 +149,7 @@ private:
   Buffer<int>             label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const;
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
-  void                    label_bodies(Level<T> &fine, const Buffer<T> &d);
+  void                    find_bodies(Level<T> &mesh);
   CompactBodies           compact_bodies(Level<T> &fine, const Buffer<Key> &key, const Buffer<double> &y);
   void                    take_home_leaves(const Level<T> &fine, const CompactBodies &bodies, Buffer<int> &leaf);
   void                    gather_bodies(const Buffer<int> &number, int all);

@@ -269,8 +269,9 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   if (lost()) return; // of a device that has failed the host learns zero
   if (many) {
     if (!body_.empty()) { // they are no larger than cells
-      body_  = Buffer<int>();
-      parts_ = {};
+      body_        = Buffer<int>();
+      parts_.split = false;
+      return;
     }
     if (parts_.split || !parts_.strong || !smoother_knows_parts()) return;
     parts_.strong = false; // in space gaps are left, without values
