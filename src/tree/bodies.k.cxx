@@ -96,16 +96,22 @@ struct CountInBody {
     count[p] = n;
   }
 };
-// Of the nodes that are coupled with p the one that is coupled with most, and of several the first one.
+// Of the nodes that are coupled with p the one that is coupled with most, and of several the first one by its key.
 struct PickHome {
   InBody     in;
   const int *count, *number; // number: among the nodes of all processes
+  const Key *key;
   int       *home, *pick;    // the node here, and its number
+  HD bool    precedes(int q, int best) const
+  {
+    if (count[q] != count[best]) return count[q] > count[best];
+    return key[q] != key[best] ? key[q] < key[best] : number[q] < number[best];
+  }
   HD void    operator()(int p) const
   {
     int best = p;
     in.each(p, [&](int q) {
-      if (count[q] > count[best] || (count[q] == count[best] && number[q] < number[best])) best = q;
+      if (precedes(q, best)) best = q;
     });
     home[p] = best;
     pick[p] = number[best];
@@ -249,7 +255,7 @@ CompactBodies Setup<T>::compact_bodies(Level<T> &fine, const Buffer<Key> &key, c
   tell(number);
   for_each(exec_, points, CountInBody{in, count.data()});
   tell(count);
-  for_each(exec_, points, PickHome{in, count.data(), number.data(), bodies.home.data(), pick.data()});
+  for_each(exec_, points, PickHome{in, count.data(), number.data(), key.data(), bodies.home.data(), pick.data()});
   tell(pick);
   for_each(exec_, points, FindOthers{in, pick.data(), others.data()});
   tell(others);
