@@ -168,6 +168,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-disks", &o.disks, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-grade", &grade, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-curl", &curl, NULL));
   PetscCheck(n >= 1 && o.bs >= 1 && o.bs <= 6 && repeat >= 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-n and -repeat are 1 or more, -bs is 1 to 6");

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 40, nodes = 0;
   PetscReal     *coordinates = NULL;
-  PetscBool      again = PETSC_FALSE, symmetric = PETSC_FALSE, permuted = PETSC_FALSE, hidden;
+  PetscBool      again = PETSC_FALSE, symmetric = PETSC_FALSE, permuted = PETSC_FALSE, moved = PETSC_FALSE, hidden;
   char           hidden_type[64];
   Mat            A;
   Vec            x, b;
@@ -63,6 +63,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cells", &o.cells, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-leak", &o.leak, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-disks", &o.disks, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-moved", &moved, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-wind", &o.wind, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-again", &again, NULL));
@@ -98,6 +100,16 @@ int main(int argc, char **argv)
   }
   PetscCall(PCSetCoordinates(pc, mesh.dim, nodes, coordinates));
   PetscCall(Solve(ksp, A, b, x, MeshTypes[type]));
+  if (moved) { /* other nodes are in the disks */
+    Mat        B;
+    PetscReal *same;
+    o.moved = 0.5;
+    PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &B, &nodes, &same));
+    PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN));
+    PetscCall(MatDestroy(&B));
+    PetscCall(PetscFree(same));
+    PetscCall(Solve(ksp, A, b, x, "moved"));
+  }
   if (again) { /* other values in the same pattern */
     PetscCall(MatScale(A, 3));
     PetscCall(Solve(ksp, A, b, x, "scaled"));
@@ -181,6 +193,18 @@ int main(int argc, char **argv)
     test:
       suffix: elastic
       args: -mesh disk -n 24 -bs 2 -elastic
+    test: # stiff bodies, the larger ones than cells of the second grid; taken for one with what is around them 168 iterations
+      suffix: bodies
+      args: -mesh disk -n 90 -bs 2 -elastic -disks 5 -jump 1e4 -shuffle {{0 1}}
+    test: # that become smaller than cells
+      suffix: bodies_small
+      args: -mesh square -n 90 -bs 2 -elastic -disks {{12 20}separate output} -jump 1e4
+    test:
+      suffix: bodies_cube
+      args: -mesh cube -n 16 -bs 3 -elastic -disks 3 -jump 1e4
+    test: # the grids are made anew
+      suffix: bodies_moved
+      args: -mesh square -n 60 -bs 2 -elastic -disks 5 -jump 1e4 -moved
     test:
       suffix: comb
       args: -mesh comb -n 70 -shuffle {{0 1}} -pc_auxamg_cycle amli

@@ -266,6 +266,8 @@ typedef struct {
   PetscReal poisson;    /* Poisson's ratio where elastic; 0: 0.3 */
   PetscInt  cells;      /* jump is that of barriers, one element thick, between so many parts along each axis; negative: along the first one, with open ends */
   PetscReal leak;       /* the share of the elements of barriers that are none */
+  PetscReal disks;      /* jump is that of so many disks (balls) along each axis, which do not touch */
+  PetscReal moved;      /* by which they are moved along the first axis, in spacings */
 } ProblemOptions;
 
 /* The matrix and the coordinates of own nodes (dim for each) */
@@ -313,7 +315,13 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
       for (PetscInt q = 0; q < (o->cells < 0 ? 1 : m->dim); ++q)
         if (PetscFloorReal(parts * m->x[m->dim * e[a] + q]) != PetscFloorReal(parts * m->x[m->dim * e[0] + q])) c = o->jump;
     if (o->leak > 0 && 0.5 + 0.5 * Random(t, 29) < o->leak) c = 1;
-    if (o->jump > 0 && !o->cells && o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
+    PetscReal from_center = 0;
+    for (PetscInt q = 0; q < m->dim; ++q) {
+      const PetscReal at = o->disks * mean[q] - (q ? 0 : o->moved), away = at - PetscFloorReal(at) - 0.5;
+      from_center += away * away;
+    }
+    if (o->disks > 0 && from_center < 0.3 * 0.3) c = o->jump;
+    if (o->jump > 0 && !o->cells && o->disks == 0 && o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
     for (PetscInt a = 0; a < k1; ++a) {
       const PetscInt ra = number[e[a]];
       if (ra < first || ra >= last) continue;

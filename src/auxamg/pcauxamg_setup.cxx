@@ -143,7 +143,7 @@ static PetscErrorCode LogProducts(PC_AuxAMG *a)
 using tessera::GhostNodes;
 using tessera::MatrixRows;
 
-// Other values in the same pattern. unchanged: the Dirichlet rows are the same, without which it does not work.
+// Other values in the same pattern. unchanged: Dirichlet rows and bodies are the same, else it does not work.
 static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, bool *unchanged)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
@@ -153,7 +153,7 @@ static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, b
   TesseraCallCXX(WithHierarchy(a, [&](auto &h) { *unchanged = h.refresh(rows, *failure); }));
   if (*unchanged) PetscCall(LogProducts(a));
   PetscCall(PetscLogEventEnd(tessera::event_auxamg_numeric, pc, 0, 0, 0));
-  if (!*unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows than before: the grids are made anew\n"));
+  if (!*unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows, or other nodes stiff, than before: the grids are made anew\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -16,6 +16,8 @@
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
 #include "exec/sets.hpp"
+#include <climits>
+#include <cmath>
 
 namespace tessera::tree {
 
@@ -72,6 +74,10 @@ struct Labels {
 struct FindLabels {
   const int *body;
   HD void    operator()(int p, Labels &found) const { found.join({(double)body[p], -(double)body[p]}); }
+};
+struct IsOther {
+  const int *now, *before;
+  HD double  operator()(int p) const { return now[p] != before[p]; }
 };
 struct NumberFrom {
   int     first, *number;
@@ -210,18 +216,19 @@ struct PutBody {
 
 } // namespace
 
-// Are there several where coefficients jump? Then body_ becomes a number for each node, ghosts included, that all nodes of
-// the body have on any process. Collective.
-template <class T> void Setup<T>::find_bodies(Level<T> &fine)
+// Of each node of the mesh, ghosts included, a number that all nodes of its body have on any process; empty where there
+// is one body, or no coefficients that jump. Collective.
+template <class T> Buffer<int> Setup<T>::find_bodies()
 {
+  Level<T> &fine = levels_[0];
   Buffer<T> d;
-  if (!has_jumps(fine, d)) return;
+  if (!may_have_bodies() || !has_jumps(fine, d)) return {};
   const int        points = fine.points, all = fine.n + fine.ghosts;
   const int       *i = fine.i.data(), *j = fine.j.data();
   const int        offset = fine.distributed ? sum_before(comm_, points) : 0;
   const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs, (T)around_body};
   Buffer<int>      parent = make_unset<int>((size_t)all), single = make<int>((size_t)all);
-  Buffer<int>      body = make_unset<int>((size_t)all);
+  Buffer<int>      body = make_unset<int>((size_t)all), joined = make<int>((size_t)all);
   for_each(exec_, all, Enumerate{parent.data()});
   for_each(exec_, points, JoinCoupled<T>{i, j, coupled, parent.data()});
   for_each(exec_, all, PointToRoot{parent.data()});
@@ -230,12 +237,24 @@ template <class T> void Setup<T>::find_bodies(Level<T> &fine)
   for_each(exec_, all, LabelsOfNodes<PlaceOfRoot>{place, label.data(), body.data()});
   for_each(exec_, points, FindSingle<T>{i, j, coupled, single.data()});
   if (fine.distributed) fine.exchange.forward(single.data(), 1);
-  body_ = make<int>((size_t)all);
-  for_each(exec_, points, JoinSingle<T>{i, j, coupled, single.data(), body.data(), body_.data()});
-  if (fine.distributed) fine.exchange.forward(body_.data(), 1);
-  Labels found = join_each<Labels>(exec_, points, FindLabels{body_.data()});
+  for_each(exec_, points, JoinSingle<T>{i, j, coupled, single.data(), body.data(), joined.data()});
+  if (fine.distributed) fine.exchange.forward(joined.data(), 1);
+  Labels found = join_each<Labels>(exec_, points, FindLabels{joined.data()});
   if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 2, MPI_DOUBLE, MPI_MAX, comm_);
-  if (found.most == -found.least) body_ = Buffer<int>();
+  if (found.most == -found.least) return {};
+  return joined;
+}
+
+// Have other nodes become bodies than at the setup? A few may, less than a line (surface) across half of the mesh has.
+// Collective.
+template <class T> bool Hierarchy<T>::bodies_moved()
+{
+  const Level<T> &mesh = levels_[0];
+  Buffer<int>     now  = Setup<T>(*this, levels_, perm_, where_, constrained_, frame_, numeric_).find_bodies();
+  if (now.empty() || bodies_.empty()) return now.empty() != bodies_.empty(); // on all processes
+  Buffer<double> changed = make<double>(1);
+  sum_each(exec_, mesh.points, IsOther{now.data(), bodies_.data()}, changed.data());
+  return total(fetch(changed, 0)) > 0.5 * std::pow(mesh.nodes, (params_.dim - 1.) / params_.dim);
 }
 
 // key, y: of the nodes, ghosts included. Collective.
@@ -293,7 +312,8 @@ template <class T> void Setup<T>::gather_bodies(const Buffer<int> &number, int a
 }
 
 #define INSTANTIATE(T) \
-  template void          Setup<T>::find_bodies(Level<T> &); \
+  template Buffer<int>   Setup<T>::find_bodies(); \
+  template bool          Hierarchy<T>::bodies_moved(); \
   template CompactBodies Setup<T>::compact_bodies(Level<T> &, const Buffer<Key> &, const Buffer<double> &); \
   template void          Setup<T>::take_home_leaves(const Level<T> &, const CompactBodies &, Buffer<int> &); \
   template void          Setup<T>::gather_bodies(const Buffer<int> &, int);

@@ -14,7 +14,7 @@ constexpr double weakly_coupled = 2e-3;
 // Between the sides of a thin barrier in the plane, and where coefficients jump between gaps in space.
 constexpr double across_barrier = 0.01;
 // Around bodies (bodies.k.cxx)
-constexpr double around_body = 0.02;
+constexpr double around_body = 0.05;
 template <class T> struct Coupled {
   const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
   int      bs;

@@ -99,18 +99,20 @@ template <class T> double Setup<T>::many_leaves() const
   return levels_.size() > 1 ? usual : usual * std::max(1., (double)usual_cell_size(3) / params_.cell_size);
 }
 
-// One grid after the other, until what is left can be solved exactly.
-template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
+// One grid after the other, until what is left can be solved exactly. bodies: of find_bodies().
+template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree, const Buffer<int> &bodies)
 {
   Buffer<Key>       &keys = points_.key;
   Buffer<double>    &sorted = points_.y;
   const bool         balanced = params_.dim == 3 && !params_.aggregation;
   std::vector<Cells> taken;
-  if (may_have_bodies() && !params_.aggregation) find_bodies(levels_[0]);
+  numeric_.join_bodies(false);
+  body_ = make_unset<int>(bodies.size());
+  for_each(exec_, (int)bodies.size(), CopyValues<int>{bodies.data(), body_.data()});
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     const double nodes = levels_.back().nodes;
-    const bool   bodies = !body_.empty();
+    const bool   apart = !body_.empty();
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
     if (balanced && leaves > many_leaves() * nodes && k < most_trees) continue; // the next is smaller
@@ -128,7 +130,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
     const bool held_up =
       sizes.found >= sizes.limit && nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact);
     if (levels_.size() == before && (held_up || k > most_trees)) break;
-    if (levels_.size() == before && bodies && body_.empty()) --k; // the same again, without bodies
+    if (levels_.size() == before && apart && body_.empty()) --k; // the same again, without bodies
   }
   colouring_.everyone() = {};
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
@@ -265,7 +267,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
 }
 
 #define INSTANTIATE(T) \
-  template Failure::Kind Setup<T>::make_grids(const Tree &); \
+  template Failure::Kind Setup<T>::make_grids(const Tree &, const Buffer<int> &); \
   template Failure::Kind Setup<T>::next_grid(Cells, int, Buffer<Key> &, Buffer<double> &, Sizes &);
 INSTANTIATE(double)
 INSTANTIATE(float)

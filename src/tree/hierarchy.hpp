@@ -300,6 +300,7 @@ public:
   void     transpose_pattern(Level<T> &level);
   void     transpose_values(Level<T> &level);
   bool     filtered() const { return filtered_; }
+  void     join_bodies(bool join) { joins_bodies_ = join; } // on the mesh
   bool     anew() const { return anew_; }
   bool     convective() const { return convective_; }
   bool     symmetric() const { return symmetric_; }
@@ -351,6 +352,7 @@ private:
   bool                       filtered_ = false; // the interpolation is smoothed
   bool                       anew_ = true;      // the last run() met a matrix of another shape
   bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
+  bool                       joins_bodies_ = false;   // (bodies.k.cxx)
   bool                       symmetric_ = true, convective_ = false; // asymmetry outweighs diffusion on some grid
   Buffer<T>                  old_; // values of a grid before; stays on a device, whose driver takes 0.2 ms for it
 };
@@ -362,8 +364,8 @@ public:
   // process and the node there.
   Failure setup(const Rows &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index,
                 bool stretch, Space where = Space::host);
-  // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps
-  // then.
+  // The same pattern and coordinates with other values. False: only setup() helps, as Dirichlet rows or bodies
+  // (bodies.k.cxx) are others.
   bool refresh(const Rows &rows, Failure &failure);
   // z = B r, or B' r. Between the first application of the transpose and the next setup both take memory.
   void   apply(const double *r, double *z, bool transposed = false) { apply(1, r, 0, z, 0, transposed); }
@@ -379,7 +381,6 @@ public:
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
   Peers *peers() const { return peers_.get(); } // where devices write into each other's memory
-
   const Exec                 &exec() const { return exec_; }
   int                         dim() const { return params_.dim; }
   const std::vector<Level<T>> &levels() const { return levels_; }
@@ -446,6 +447,7 @@ private:
   double  fill(const Rows &rows, const T *before, const T *now, double rescaled);
   bool    reread(const Rows &rows, Failure &failure); // false: other rows are Dirichlet rows
   void    couplings(const Rows &rows);
+  bool    bodies_moved();
   Failure find_constrained(const Rows &rows);
   void    stretch_frame(const Rows &rows, const Buffer<double> &x);
   void    vectors(int l);
@@ -468,7 +470,8 @@ private:
   std::vector<Level<T>> levels_;
   multigrid::ExactSolver<T> coarsest_;
   NumericSetup<T>       numeric_{*this, levels_, coarsest_};
-  Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
+  // node of each row of the first level; of each node, ghosts included, the row, and its body or nothing
+  Buffer<int>           perm_, where_, bodies_;
   DirichletRows              constrained_;
   OneSidedCouplings     one_sided_;
   // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty

@@ -112,7 +112,8 @@ public:
   Tree          sort_into_tree(int sorted_level, const Rows &rows);
   void          keep_order();
   void          sort_coordinates();
-  Failure::Kind make_grids(const Tree &tree);
+  Buffer<int>   find_bodies();
+  Failure::Kind make_grids(const Tree &tree, const Buffer<int> &bodies);
   double        crowded() const { return crowded_; }
 
 private:
@@ -129,7 +130,7 @@ private:
     constexpr int copies = 4;
     return params_.dim == 2 && params_.cell_size >= copies && !sweeps() && !params_.aggregation;
   }
-  bool may_have_bodies() const { return params_.all_take_part && params_.bs > 1 && !sweeps(); }
+  bool may_have_bodies() const { return params_.all_take_part && params_.bs > 1 && !sweeps() && !params_.aggregation; }
   bool smoother_knows_parts() const { return params_.all_take_part && params_.bs == 1 && params_.dim > 1; }
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
@@ -149,7 +150,6 @@ private:
   Buffer<int>             label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const;
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
-  void                    find_bodies(Level<T> &mesh);
   CompactBodies           compact_bodies(Level<T> &fine, const Buffer<Key> &key, const Buffer<double> &y);
   void                    take_home_leaves(const Level<T> &fine, const CompactBodies &bodies, Buffer<int> &leaf);
   void                    gather_bodies(const Buffer<int> &number, int all);

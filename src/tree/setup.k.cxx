@@ -335,7 +335,8 @@ template <class T> Failure Hierarchy<T>::setup(const Rows &rows, const double *x
   levels_[0].nonzeros = total((double)levels_[0].a.size());
   // the grids
   setup.sort_coordinates();
-  failure.kind = setup.make_grids(tree);
+  bodies_      = setup.find_bodies();
+  failure.kind = setup.make_grids(tree, bodies_);
   if (failure.kind) return failure;
   for (int l = 0; l < (int)levels_.size(); ++l) vectors(l);
   failure = numeric_.run(perm_, diagonal_, scale_, constants_);
@@ -355,6 +356,7 @@ template <class T> bool Hierarchy<T>::refresh(const Rows &rows, Failure &failure
   if (total(failure.kind)) return true;
   failure = numeric_.run(perm_, diagonal_, scale_, constants_);
   if (total(failure.kind)) return true;
+  if (numeric_.anew() && bodies_moved()) return false;
   // blocks that were found anew have messages anew
   if (peers_ && total(!all_join()) > 0) join();
   const bool looks = numeric_.anew() || !numeric_.filtered() || numeric_.convective();

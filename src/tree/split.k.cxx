@@ -269,6 +269,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   if (lost()) return; // of a device that has failed the host learns zero
   if (many) {
     if (!body_.empty()) { // they are no larger than cells
+      numeric_.join_bodies(levels_.size() == 1);
       body_        = Buffer<int>();
       parts_.split = false;
       return;
