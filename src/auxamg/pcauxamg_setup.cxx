@@ -153,7 +153,9 @@ static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, b
   TesseraCallCXX(WithHierarchy(a, [&](auto &h) { *unchanged = h.refresh(rows, *failure); }));
   if (*unchanged) PetscCall(LogProducts(a));
   PetscCall(PetscLogEventEnd(tessera::event_auxamg_numeric, pc, 0, 0, 0));
-  if (!*unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows, or other nodes stiff, than before: the grids are made anew\n"));
+  if (!*unchanged)
+    PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows, or other nodes stiff, than before: the grids are made "
+                            "anew\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

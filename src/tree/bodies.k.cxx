@@ -5,8 +5,8 @@
 //
 // A body that is no larger than a cell needs no more than the functions that are linear in the whole body: its motions
 // are among them. It is compact if one of its nodes, its home, is coupled with all others. Then all of them have their
-// weights from the home's leaf, so that there are at most dim + 1 functions of the body, on this grid and the next ones,
-// however the leaves divide it. The weights of nodes outside that leaf may be negative.
+// weights from the home's leaf, so that there are at most dim + 1 functions of the body, on this grid and the next
+// ones, however the leaves divide it. The weights of nodes outside that leaf may be negative.
 #include "tree/bodies.hpp"
 #include "tree/coupled.hpp"
 #include "tree/dispatch.hpp"

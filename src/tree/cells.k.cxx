@@ -135,6 +135,21 @@ struct FindLevels {
   HD void            operator()(int p, Levels &l) const { l.join({level[p], level[p]}); }
 };
 
+// Linear functions of the simplex that begins at corner b of a leaf, which does not hang, and goes along some axes
+template <int D> HD inline void along_axes(int axes, int b, const double (&t)[D], double (&w)[1 << D])
+{
+  for (double &v : w) v = 0;
+  double before = 1;
+  for (int q = 0; q < D; ++q) {
+    if (!(axes >> q & 1)) continue;
+    const double now = b >> q & 1 ? 1 - t[q] : t[q];
+    w[b]             = before - now;
+    before           = now;
+    b ^= 1 << q;
+  }
+  w[b] = before;
+}
+
 template <int D, class T> struct Weights {
   const Key           *start;
   const signed char   *level;
@@ -163,19 +178,8 @@ template <int D, class T> struct Weights {
     const int linear = axes ? axes[p] : usual_weights;
     for (int q = 0; q < D; ++q) t[q] = (y[(ptrdiff_t)D * p + q] - x.x[q]) / h;
     for (int q = 0; q < D && linear == usual_weights; ++q) t[q] = t[q] < 0 ? 0 : t[q] > 1 ? 1 : t[q];
-    if (linear != usual_weights) { // from that corner, which does not hang, on
-      for (int c = 0; c < corners; ++c) w[c] = 0;
-      double before = 1;
-      int    c      = b;
-      for (int q = 0; q < D; ++q) {
-        if (!(linear >> q & 1)) continue;
-        const double now = b >> q & 1 ? 1 - t[q] : t[q];
-        w[c]             = before - now;
-        before           = now;
-        c ^= 1 << q;
-      }
-      w[c] = before;
-    } else if (!kuhn)
+    if (linear != usual_weights) along_axes(linear, b, t, w);
+    else if (!kuhn)
       for (int c = 0; c < corners; ++c) {
         w[c] = 1;
         for (int q = 0; q < D; ++q) w[c] *= c >> q & 1 ? t[q] : 1 - t[q];

@@ -158,7 +158,8 @@ void Setup<T>::find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key>
   fine.transfer.begin = std::move(local.begin);
 }
 
-// The weights of the nodes at the corners of their leaves; axes: of make_weights(), or empty. Vertices without any are left out, the others numbered.
+// The weights of the nodes at the corners of their leaves; axes: of make_weights(), or empty. Vertices without any are
+// left out, the others numbered.
 template <class T>
 void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf,
                            const Buffer<unsigned char> &axes)
@@ -178,6 +179,24 @@ void Setup<T>::interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y
   number_vertices(exec_, cells, used);
 }
 
+// The leaf of each node, its weights there, and functions for parts of the mesh. False: a device is lost.
+template <class T>
+bool Setup<T>::place_nodes(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
+                           Buffer<int> &leaf)
+{
+  const bool    bodies = !body_.empty();
+  CompactBodies compact;
+  if (bodies) compact = compact_bodies(fine, key, y);
+  if (fine.distributed && divides_tree()) find_local_leaves(fine, cells, bodies ? compact.key : key, leaf);
+  else find_leaves(fine, cells, key, leaf);
+  if (bodies) take_home_leaves(fine, compact, leaf);
+  if (lost()) return false;
+  interpolate(fine, cells, y, leaf, compact.axes);
+  if (lost()) return false;
+  if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, key, y, leaf);
+  return !lost();
+}
+
 // The grid of some leaves, if its size is wanted; of so many leaves in all.
 template <class T>
 Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buffer<double> &y, Sizes &sizes)
@@ -185,18 +204,10 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (lost()) return Failure::lost;
   Level<T>   &fine = levels_.back();
   const bool  local = fine.distributed && divides_tree(), bodies = !body_.empty();
+  const auto  parts = parts_;
   Buffer<int> leaf;
-  CompactBodies compact;
-  if (bodies) compact = compact_bodies(fine, key, y);
-  local ? find_local_leaves(fine, cells, bodies ? compact.key : key, leaf) : find_leaves(fine, cells, key, leaf);
-  if (bodies) take_home_leaves(fine, compact, leaf);
-  if (lost()) return Failure::lost;
-  interpolate(fine, cells, y, leaf, compact.axes);
-  if (lost()) return Failure::lost;
+  if (!place_nodes(fine, cells, key, y, leaf)) return Failure::lost;
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest;
-  const auto parts = parts_;
-  if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, key, y, leaf);
-  if (lost()) return Failure::lost;
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
   const bool bodies_join = bodies && body_.empty(); // without compact ones, if there is to be a grid
   sizes.found = bodies_join ? (int)fine.nodes : n;

@@ -36,8 +36,8 @@ struct Params {
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   Filter filter = Filter::automatic;
-  // All unknowns do, so that functions of parts of the mesh may be in the smoother of one unknown a node, and weights of
-  // several unknowns a node be negative.
+  // All unknowns do, so that functions of parts of the mesh may be in the smoother of one unknown a node, and weights
+  // of several unknowns a node be negative.
   bool   all_take_part = false;
   int    difficult_degree = 2; // of the smoother where difficult(): coefficients jump, or convection prevails
   int    jump_degree = 0; // of the smoother where coefficients jump in space; 0: as elsewhere

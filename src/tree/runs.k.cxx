@@ -181,7 +181,8 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Bu
   }
   if (!body_.empty()) {
     next_body_ = make<int>(from.size());
-    for_each(exec_, items, BodyOfFunction{corners, runs.place.data(), function.data(), body_.data(), next_body_.data()});
+    for_each(exec_, items,
+             BodyOfFunction{corners, runs.place.data(), function.data(), body_.data(), next_body_.data()});
   }
   cells.n = fine.transfer.cells = runs.count;
   cells.vertex                  = std::move(function);

@@ -161,6 +161,8 @@ private:
                                        Buffer<int> &leaf);
   void                    find_leaves(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
   void                    find_local_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, Buffer<int> &leaf);
+  bool                    place_nodes(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
+                                      Buffer<int> &leaf);
   void                    interpolate(Level<T> &fine, Cells &cells, const Buffer<double> &y, const Buffer<int> &leaf,
                                       const Buffer<unsigned char> &axes);
   void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Buffer<int> &of, int all_new);

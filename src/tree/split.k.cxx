@@ -251,7 +251,9 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   const bool found = find_parts(fine, cells, y, leaf, values);
   if (lost() || !found) return; // in this order: lost() is for all processes
   const int  corners = fine.transfer.corners;
-  const auto coupled = [&] { return Coupled<T>{fine.a.data(), values.data(), params_.bs, (T)parts_.weak, body_.data()}; };
+  const auto coupled = [&] {
+    return Coupled<T>{fine.a.data(), values.data(), params_.bs, (T)parts_.weak, body_.data()};
+  };
   Parts parts;
   parts.at     = {corners, fine.i.data(), fine.j.data(), leaf.data(), cells.vertex.data(), coupled()};
   parts.whole  = params_.bs > 1 || (parts_.strong && !smoother_knows_parts());

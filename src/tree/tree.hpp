@@ -84,9 +84,9 @@ Tree make_uniform(const Exec &exec, int dim, int level, int n, const Buffer<Key>
 // T_k of such a tree: every cell is its own vertex, with the cell's start as key.
 Cells uniform_cells(const Exec &exec, const Tree &tree, int k);
 // The weights of the points in the leaves given by `leaf`, 2^dim of each, by d-linear functions or (kuhn) linear ones
-// on the simplices that share the diagonal of the cell; used[v] is set where a vertex has one. axes: nullptr, or of each
-// point `usual_weights`, or the axes, one bit each, along which it gets linear functions of one simplex of the leaf,
-// which need not contain it.
+// on the simplices that share the diagonal of the cell; used[v] is set where a vertex has one. axes: nullptr, or of
+// each point `usual_weights`, or the axes, one bit each, along which it gets linear functions of one simplex of the
+// leaf, which need not contain it.
 constexpr unsigned char usual_weights = 0xff;
 template <class T> void make_weights(const Exec &exec, const Cells &cells, bool kuhn, int n, const int *leaf,
                                      const double *y, const unsigned char *axes, T *weight, unsigned char *used);
