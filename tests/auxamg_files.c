@@ -50,7 +50,7 @@ static PetscErrorCode Solve(Mat A, const char *file, PetscInt dim, PetscInt n, P
 int main(int argc, char **argv)
 {
   Mesh           mesh;
-  ProblemOptions o = {2, PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions o = {2, PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   PetscInt       nodes = 0;
   PetscReal     *x     = NULL;
   PetscScalar   *v;

@@ -38,7 +38,7 @@ static PetscErrorCode Solve(Mat A, PetscInt levels, Mat *P)
 int main(int argc, char **argv)
 {
   Mesh           mesh;
-  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 40, nodes = 0, levels, others;
   PetscReal     *coordinates = NULL, tolerance = 1e-13, worst = 0, norm, difference;

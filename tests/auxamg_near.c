@@ -64,7 +64,7 @@ static PetscErrorCode Mix(MatNullSpace space, PetscBool spoilt, MatNullSpace *mi
 int main(int argc, char **argv)
 {
   Mesh           mesh;
-  ProblemOptions o = {1, PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions o = {1, PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   MeshType       type = MESH_CUBE;
   PetscInt       n = 8, nodes = 0;
   PetscReal     *x = NULL;

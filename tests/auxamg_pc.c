@@ -38,7 +38,7 @@ static PetscErrorCode Solve(KSP ksp, Mat A, Vec b, Vec x, const char *text)
 int main(int argc, char **argv)
 {
   Mesh           mesh;
-  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 40, nodes = 0;
   PetscReal     *coordinates = NULL;
@@ -198,7 +198,10 @@ int main(int argc, char **argv)
       args: -mesh disk -n 90 -bs 2 -elastic -disks 5 -jump 1e4 -shuffle {{0 1}}
     test: # that become smaller than cells
       suffix: bodies_small
-      args: -mesh square -n 90 -bs 2 -elastic -disks {{12 20}separate output} -jump 1e4
+      args: -mesh square -n 90 -bs 2 -elastic -disks 12 -jump 1e4
+    test: # that are too many for functions of their own
+      suffix: bodies_many
+      args: -mesh square -n 90 -bs 2 -elastic -disks 20 -jump 1e2
     test:
       suffix: bodies_cube
       args: -mesh cube -n 16 -bs 3 -elastic -disks 3 -jump 1e4

@@ -150,7 +150,7 @@ static PetscErrorCode SolveTranspose(Mat A, PetscInt dim, PetscInt nodes, PetscR
 int main(int argc, char **argv)
 {
   Mesh           mesh;
-  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 30, nodes = 0;
   PetscReal     *coordinates = NULL, skew = 0, dropped = 0, tolerance = 1e-13;

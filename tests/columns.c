@@ -18,7 +18,7 @@ static PetscErrorCode CaseCreate(Case *c)
 {
   Mesh           mesh;
   MeshType       type = MESH_SQUARE;
-  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   Model          m = {0, 0, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 0.01, 0, 0, 1};
   PetscInt       n = 20, nodes, two = 2, size[2] = {0, 0};
   PetscReal     *coordinates;

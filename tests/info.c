@@ -227,7 +227,7 @@ static PetscErrorCode TestRRB(void)
 static PetscErrorCode TestAuxAMG(void)
 {
   Mesh             mesh;
-  ProblemOptions   o = {2, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions   o = {2, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   Mat              A, *operators;
   KSP              ksp;
   PC               pc;

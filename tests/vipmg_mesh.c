@@ -209,7 +209,7 @@ static PetscErrorCode Solve(const char *prefix, Problem *p, Vec lower, Vec upper
 int main(int argc, char **argv)
 {
   Mesh                mesh;
-  ProblemOptions      o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0};
+  ProblemOptions      o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
   MeshType            type = MESH_SQUARE;
   Kind                kind = OBSTACLE;
   Problem             p;

@@ -43,7 +43,7 @@ void check(const Couplings &graph, int m, const std::string &what)
 {
   std::vector<double> x, held;
   for (int p = 0; p < graph.n(); ++p) {
-    const int at[3] = {p % m, p / m % m, p / (m * m)};
+    const double at[3] = {(double)(p % m), (double)(p / m % m), (double)(p / (m * m))};
     x.insert(x.end(), at, at + graph.dim);
     held.push_back(at[0] ? 0 : 1);
   }

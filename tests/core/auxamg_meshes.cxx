@@ -32,7 +32,7 @@ struct Problem {
   explicit Problem(const Case &c, bool device = unit_cuda())
   {
     Mesh           mesh;
-    ProblemOptions o = {c.bs, c.elastic, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, 1, 1, 0, 0, 0, 0, 0};
+    ProblemOptions o = {c.bs, c.elastic, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, 1, 1, 0, 0, 0, 0, 0, 0, 0};
     PetscInt       nodes = 0;
     PetscReal     *x = nullptr;
     OK(MeshMake(c.mesh, c.n, &mesh));
