@@ -18,6 +18,19 @@ def subdomains(mid, rng, decades=4, number=40):
     return 10.0 ** (decades * rng.integers(0, 2, number))[cKDTree(seeds).query(mid)[1]]
 
 
+def inclusions(mid, rng, value=1e4, number=40):
+    """Disks (balls) of many sizes that do not touch, as far as elements show them."""
+    dim, c = mid.shape[1], np.ones(len(mid))
+    least, most = (0.02, 0.09) if dim == 2 else (0.06, 0.14)
+    centres, radii = np.zeros((0, dim)), np.zeros(0)
+    for _ in range(100 * number):
+        centre, radius = rng.random(dim), rng.uniform(least, most)
+        if len(radii) < number and np.all(np.linalg.norm(centres - centre, axis=1) > radii + radius + least):
+            centres, radii = np.vstack([centres, centre]), np.append(radii, radius)
+            c[np.linalg.norm(mid - centre, axis=1) < radius] = value
+    return c
+
+
 def fractures(mid, rng, size, value=1e4, number=12):
     c = np.ones(len(mid))
     for _ in range(number):
@@ -71,8 +84,8 @@ def diffusion(x, e, c=1.0, wind=None):
     return assemble(e, local, len(x))
 
 
-def elasticity(x, e, nu):
-    g, v, dim = gradients(x, e), measures(x, e), x.shape[1]
+def elasticity(x, e, nu, c=1.0):
+    g, v, dim = gradients(x, e), measures(x, e) * c, x.shape[1]
     lam, mu = nu / ((1 + nu) * (1 - 2 * nu)), 0.5 / (1 + nu)
     local = lam * np.einsum('e,eak,ebl->eakbl', v, g, g) + mu * np.einsum('e,eal,ebk->eakbl', v, g, g)
     local += mu * np.einsum('e,eaq,ebq,kl->eakbl', v, g, g, np.eye(dim))
@@ -182,10 +195,11 @@ def breeze3(nodes, rng):
     return x, fix(diffusion(x, e, 1.0, w), facets(e, len(x))), 1
 
 
-def elastic(mesh, nu=0.3, axis=-1):
+def elastic(mesh, nu=0.3, axis=-1, stiffness=None):
     def make(nodes, rng):
         x, e = mesh(nodes, rng)
-        return x, fix(elasticity(x, e, nu), bottom(x, axis), x.shape[1]), x.shape[1]
+        c = stiffness(x[e].mean(1), rng) if stiffness else 1.0
+        return x, fix(elasticity(x, e, nu, c), bottom(x, axis), x.shape[1]), x.shape[1]
 
     return make
 
@@ -269,6 +283,10 @@ KINDS = {
     'bar2': elastic(lambda n, r: bar(2, n, r), axis=0),
     'bar3': elastic(lambda n, r: bar(3, n, r), axis=0),
     'shell3': elastic(lambda n, r: shell(n, r), axis=0),
+    'composite2': elastic(two, stiffness=inclusions),
+    'composite3': elastic(three, stiffness=inclusions),
+    'grains2': elastic(two, stiffness=subdomains),
+    'grains3': elastic(three, stiffness=subdomains),
     'rubber2': elastic(lambda n, r: cloud(2, n, r, 0.25), nu=0.49),
     'rubber3': elastic(lambda n, r: cloud(3, n, r, 0.12), nu=0.49),
     'incompressible2': elastic(lambda n, r: cloud(2, n, r, 0.25), nu=0.499),
@@ -287,6 +305,7 @@ CLASSES = {
     'P2 elements': 'second2 second3',
     'elasticity': 'elastic2 elastic3 elasticpart',
     'thin bodies': 'bar2 bar3 shell3',
+    'stiff bodies': 'composite2 composite3 grains2 grains3',
     'nearly incompressible': 'rubber2 rubber3 incompressible2 incompressible3',
 }
 CLASS = {kind: name for name, kinds in CLASSES.items() for kind in kinds.split()}

@@ -295,7 +295,8 @@ PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
 
   Values:
 + `PC_AUXAMG_FILTER_AUTO` - in the plane (in space: for Gauss-Seidel smoothers) where the diagonal entries of neighbors
-   differ by more than ten at a line of nodes across the mesh
+   differ by more than ten at a line of nodes across the mesh; with several unknowns a node where bodies are too many
+   for functions of their own, and for Gauss-Seidel smoothers
 . `PC_AUXAMG_FILTER_OFF`  - never
 - `PC_AUXAMG_FILTER_ON`   - always
 
