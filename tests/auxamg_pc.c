@@ -201,7 +201,7 @@ int main(int argc, char **argv)
       args: -mesh square -n 90 -bs 2 -elastic -disks 12 -jump 1e4
     test: # that are too many for functions of their own
       suffix: bodies_many
-      args: -mesh square -n 90 -bs 2 -elastic -disks 20 -jump 1e2
+      args: -mesh square -n 90 -bs 2 -elastic -disks 30 -jump 1e2
     test:
       suffix: bodies_cube
       args: -mesh cube -n 16 -bs 3 -elastic -disks 3 -jump 1e4

@@ -156,7 +156,8 @@ template <class T> void ExactSolver<T>::take(const Exec &exec, const Buffer<T> &
 // Where constants alone have no energy, as in pure Neumann problems: a := (1 - z z') (a + z z')^-1 (1 - z z'), the
 // pseudo-inverse, with z the constants as the scaled operator has them. It takes a tenth of the time of eigenvectors.
 // False: that is not so, and a is lost.
-static bool invert_beside_constants(const std::vector<double> &scale, double negligible, std::vector<double> &a)
+static bool invert_beside_constants(const std::vector<double> &scale, double negligible, double bound,
+                                    std::vector<double> &a)
 {
   const size_t        n = scale.size();
   std::vector<double> z(n), y(n);
@@ -174,7 +175,7 @@ static bool invert_beside_constants(const std::vector<double> &scale, double neg
   if (!(energy2 <= negligible * negligible)) return false;
   for (size_t p = 0; p < n; ++p)
     for (size_t q = 0; q < n; ++q) a[p * n + q] += z[p] * z[q];
-  if (!symmetric_inverse((int)n, a.data(), negligible * (double)n)) return false;
+  if (!symmetric_inverse((int)n, a.data(), negligible * bound)) return false;
   multiply();
   for (size_t p = 0; p < n; ++p) both += z[p] * y[p];
   for (size_t p = 0; p < n; ++p)
@@ -210,7 +211,6 @@ template <class T>
 typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::vector<double> &a, double &negative)
 {
   const size_t        order = (size_t)n;
-  double              bound = 0; // of its eigenvalues: the largest sum of a row's absolute values
   // scaled to a unit diagonal: what is zero must not depend on coefficients that jump
   std::vector<double> scale(order);
   double              largest = 0;
@@ -237,6 +237,7 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   }
   for (size_t p = 0; p < order; ++p)
     for (size_t q = 0; q <= p; ++q) a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]);
+  double bound = 0; // of its eigenvalues: the largest sum of a row's absolute values
   for (size_t p = 0; p < order; ++p) {
     double sum = 0;
     for (size_t q = 0; q < order; ++q) sum += std::abs(a[p * order + q]);
@@ -247,7 +248,7 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   bool                known   = order && symmetric_inverse(n, regular.data(), negligible() * bound);
   if (order && !known) {
     regular = a;
-    known   = invert_beside_constants(scale, negligible(), regular);
+    known   = invert_beside_constants(scale, negligible(), bound + 1, regular); // of the constants 1
     dropped = known;
   }
   if (known) {

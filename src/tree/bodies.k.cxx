@@ -4,14 +4,16 @@
 // (split.k.cxx). Values tell bodies apart on the mesh alone: a function of a coarse grid is in the body of its nodes.
 //
 // A body that is no larger than a cell needs no more than the functions that are linear in the whole body: its motions
-// are among them. It is compact if one of its nodes, its home, is coupled with all others. Then all of them have their
-// weights from the home's leaf, so that there are at most dim + 1 functions of the body, on this grid and the next
-// ones, however the leaves divide it. The weights of nodes outside that leaf may be negative.
+// are among them. It is compact if one of its nodes, its home, is coupled with all others, or on the mesh, where
+// couplings are short, two couplings away from all. Then all its nodes have their weights from the home's leaf, so that
+// there are at most dim + 1 functions of the body (a few more where corners of the leaf hang), however the leaves
+// divide it. The weights of nodes outside that leaf may be negative.
 #include "tree/bodies.hpp"
 #include "tree/coupled.hpp"
 #include "tree/dispatch.hpp"
 #include "tree/keepers.hpp"
 #include "tree/labels.hpp"
+#include "tree/pairs.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"
@@ -53,13 +55,12 @@ template <class T> struct JoinSingle {
   int       *of;
   HD void    operator()(int p) const
   {
-    of[p] = body[p];
+    of[p]  = body[p];
     T most = 0;
     for (int e = i[p]; single[p] && e < i[p + 1]; ++e) {
-      const int q = j[e];
-      if (single[q]) continue;
-      const T size = coupled.size(e);
-      if (size > most || (size == most && body[q] > of[p])) of[p] = body[q], most = size;
+      const T size = single[j[e]] ? 0 : coupled.size(e);
+      if (size > most) of[p] = body[j[e]], most = size;
+      else if (size > 0 && size == most && body[j[e]] != of[p]) of[p] = body[p]; // of two alike none
     }
   }
 };
@@ -75,14 +76,6 @@ struct FindLabels {
   const int *body;
   HD void    operator()(int p, Labels &found) const { found.join({(double)body[p], -(double)body[p]}); }
 };
-struct IsOther {
-  const int *now, *before;
-  HD double  operator()(int p) const { return now[p] != before[p]; }
-};
-struct NumberFrom {
-  int     first, *number;
-  HD void operator()(int p) const { number[p] = first + p; }
-};
 // f(q) for the nodes of a node's body that are coupled with it, itself among them
 struct InBody {
   const int *i, *j, *body;
@@ -92,74 +85,89 @@ struct InBody {
       if (body[j[e]] == body[p]) f(j[e]);
   }
 };
-struct CountInBody {
-  InBody  in;
-  int    *count;
-  HD void operator()(int p) const
+struct Pick {
+  Key     key; // of the home
+  int     count, number; // nodes of the body that are coupled with it; among the nodes of all processes
+  HD bool precedes(const Pick &o) const
   {
-    int n = 0;
-    in.each(p, [&](int) { ++n; });
-    count[p] = n;
+    return count != o.count ? count > o.count : key != o.key ? key < o.key : number < o.number;
   }
 };
-// Of the nodes that are coupled with p the one that is coupled with most, and of several the first one by its key.
-struct PickHome {
+struct BeginPick {
   InBody     in;
-  const int *count, *number; // number: among the nodes of all processes
   const Key *key;
-  int       *home, *pick;    // the node here, and its number
-  HD bool    precedes(int q, int best) const
-  {
-    if (count[q] != count[best]) return count[q] > count[best];
-    return key[q] != key[best] ? key[q] < key[best] : number[q] < number[best];
-  }
+  int        first; // number
+  Pick      *pick;
   HD void    operator()(int p) const
   {
-    int best = p;
+    int count = 0;
+    in.each(p, [&](int) { ++count; });
+    pick[p] = {key[p], count, first + p};
+  }
+};
+struct JoinPicks {
+  InBody      in;
+  const Pick *from;
+  Pick       *to;
+  HD void     operator()(int p) const
+  {
+    Pick best = from[p];
     in.each(p, [&](int q) {
-      if (precedes(q, best)) best = q;
+      if (from[q].precedes(best)) best = from[q];
     });
-    home[p] = best;
-    pick[p] = number[best];
+    to[p] = best;
   }
 };
 // Nodes beside which one of the same body picks another home
 struct FindOthers {
-  InBody     in;
-  const int *pick;
-  int       *others;
-  HD void    operator()(int p) const
+  InBody      in;
+  const Pick *pick;
+  int        *others;
+  HD void     operator()(int p) const
   {
     int any = 0;
-    in.each(p, [&](int q) { any |= pick[q] != pick[p]; });
+    in.each(p, [&](int q) { any |= pick[q].number != pick[p].number; });
     others[p] = any;
   }
 };
-// Of homes of compact bodies the axes along which coordinates of the body's nodes do not depend on those along others,
-// one bit each; `usual` of all other nodes.
+struct Spread { // in a body the largest number
+  InBody     in;
+  const int *from;
+  int       *to;
+  HD void    operator()(int p) const
+  {
+    int most = from[p];
+    in.each(p, [&](int q) { most = from[q] > most ? from[q] : most; });
+    to[p] = most;
+  }
+};
+// Of homes the axes along which coordinates of the nodes that are coupled with it do not depend on those along others,
+// one bit each, and another bit; zero of all other nodes. all: where they are not all axes, the body is none.
 template <int D> struct FindAxes {
   InBody        in;
-  const int    *pick, *number, *others;
+  const Pick   *pick;
+  int           first;
+  bool          all;
   const double *y;
-  int          *axes;
+  int          *others, *axes;
   HD void       operator()(int p) const
   {
-    bool   compact = pick[p] == number[p];
     double n = 0, mean[D] = {}, of[D][D] = {};
+    axes[p] = 0;
+    if (pick[p].number != first + p) return;
     in.each(p, [&](int q) {
-      compact = compact && !others[q];
       ++n;
       for (int k = 0; k < D; ++k) mean[k] += y[(ptrdiff_t)D * q + k];
     });
-    axes[p] = usual_weights;
-    if (!compact) return;
     in.each(p, [&](int q) {
       double x[D];
       for (int k = 0; k < D; ++k) x[k] = y[(ptrdiff_t)D * q + k] - mean[k] / n;
       for (int k = 0; k < D; ++k)
         for (int m = 0; m < D; ++m) of[k][m] += x[k] * x[m];
     });
-    axes[p] = independent(of);
+    const int found = independent(of);
+    axes[p]         = 1 << D | found;
+    if (all && found != (1 << D) - 1) others[p] = 1;
   }
   // By Cholesky's factors of the moments, the largest pivot first
   HD static int independent(double (&of)[D][D])
@@ -171,7 +179,7 @@ template <int D> struct FindAxes {
       int    best  = 0;
       double pivot = 0;
       for (int k = 0; k < D; ++k)
-        if (!(found >> k & 1) && of[k][k] > pivot) best = k, pivot = of[k][k];
+        if (!(found >> k & 1) && of[k][k] > 1.001 * pivot) best = k, pivot = of[k][k]; // by rounding no other one
       if (!step) largest = pivot;
       if (!(pivot > flat * largest)) break;
       found |= 1 << best;
@@ -182,30 +190,46 @@ template <int D> struct FindAxes {
     return found;
   }
 };
-struct TakeAxes {
-  const int *home, *of_home;
-  int       *axes;
-  HD void    operator()(int p) const { axes[p] = of_home[home[p]]; }
-};
-struct KeepAxes {
-  const int     *axes;
+struct TakeCompact { // what is compact, and was not before
+  const Pick    *pick;
+  const int     *others, *axes;
+  int            mask;
   unsigned char *of;
-  HD void        operator()(int p) const { of[p] = (unsigned char)axes[p]; }
+  Key           *key;
+  HD void        operator()(int p) const
+  {
+    if (others[p] || of[p] != usual_weights) return;
+    of[p]  = (unsigned char)(axes[p] & mask);
+    key[p] = pick[p].key;
+  }
 };
-struct KeyOfHome {
-  const int           *home;
-  const unsigned char *axes;
-  const Key           *key;
-  Key                 *of;
-  HD void              operator()(int p) const { of[p] = key[axes[p] == usual_weights ? p : home[p]]; }
+struct BeginCompact {
+  const Key     *key;
+  unsigned char *axes;
+  Key           *of;
+  HD void        operator()(int p) const
+  {
+    axes[p] = usual_weights;
+    of[p]   = key[p];
+  }
 };
-struct TakeLeaf {
-  const int           *home;
+template <int D> struct LeafOfHome {
   const unsigned char *axes;
-  int                 *leaf;
+  const Key           *key, *start;
+  const signed char   *level;
+  int                  leaves, *leaf;
   HD void              operator()(int p) const
   {
-    if (axes[p] != usual_weights && home[p] != p) leaf[p] = leaf[home[p]]; // which is the home's own
+    if (axes[p] != usual_weights) leaf[p] = containing<D>(start, level, leaves, key[p]);
+  }
+};
+struct HasMoved {
+  const int *i, *j, *now, *before;
+  HD double  operator()(int p) const
+  {
+    bool any = false;
+    for (int e = i[p]; e < i[p + 1]; ++e) any |= (now[p] == now[j[e]]) != (before[p] == before[j[e]]);
+    return any;
   }
 };
 struct PutBody {
@@ -216,9 +240,9 @@ struct PutBody {
 
 } // namespace
 
-// Of each node of the mesh, ghosts included, a number that all nodes of its body have on any process; empty where there
-// is one body, or no coefficients that jump. Collective.
-template <class T> Buffer<int> Setup<T>::find_bodies()
+// Those of the mesh; none where there is one body, or no coefficients that jump. Where values are not symmetric it
+// depends on the processes whether two bodies are one. Collective.
+template <class T> Bodies Setup<T>::find_bodies()
 {
   Level<T> &fine = levels_[0];
   Buffer<T> d;
@@ -242,80 +266,115 @@ template <class T> Buffer<int> Setup<T>::find_bodies()
   Labels found = join_each<Labels>(exec_, points, FindLabels{joined.data()});
   if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 2, MPI_DOUBLE, MPI_MAX, comm_);
   if (found.most == -found.least) return {};
-  return joined;
+  return {true, std::move(joined)};
 }
 
-// Have other nodes become bodies than at the setup? A few may, less than a line (surface) across half of the mesh has.
-// Collective.
+// Are other nodes in bodies than at the setup? So are those that are in the same body as a neighbor now, and were not,
+// or the other way round. A few may, less than a line (surface) across half of the mesh has. Collective.
 template <class T> bool Hierarchy<T>::bodies_moved()
 {
   const Level<T> &mesh = levels_[0];
-  Buffer<int>     now  = Setup<T>(*this, levels_, perm_, where_, constrained_, frame_, numeric_).find_bodies();
-  if (now.empty() || bodies_.empty()) return now.empty() != bodies_.empty(); // on all processes
+  const Bodies    now  = Setup<T>(*this, levels_, perm_, where_, constrained_, frame_, numeric_).find_bodies();
+  if (!now.any || !bodies_.any) return now.any != bodies_.any;
   Buffer<double> changed = make<double>(1);
-  sum_each(exec_, mesh.points, IsOther{now.data(), bodies_.data()}, changed.data());
+  sum_each(exec_, mesh.points, HasMoved{mesh.i.data(), mesh.j.data(), now.of.data(), bodies_.of.data()},
+           changed.data());
   return total(fetch(changed, 0)) > 0.5 * std::pow(mesh.nodes, (params_.dim - 1.) / params_.dim);
 }
 
+// Marks those whose nodes are at most `hops` couplings from their home. y: of the nodes, ghosts included. Collective.
+template <class T>
+void Setup<T>::find_compact(Level<T> &fine, int hops, const Buffer<double> &y, CompactBodies &bodies)
+{
+  const int    points = fine.points, first = fine.distributed ? sum_before(comm_, fine.n) : 0;
+  const size_t all = bodies.axes.size();
+  const InBody in{fine.i.data(), fine.j.data(), body_.of.data()};
+  Buffer<Pick> pick = make<Pick>(all), next = make<Pick>(all);
+  Buffer<int>  others = make<int>(all), axes = make<int>(all), spread = make<int>(all);
+  const auto   tell = [&](auto &of) {
+    if (fine.distributed) fine.exchange.forward((int *)of.data(), (int)(sizeof(*of.data()) / sizeof(int)));
+  };
+  const auto pass = [&](Buffer<int> &of, int times) {
+    for (int k = 0; k < times; ++k) {
+      for_each(exec_, points, Spread{in, of.data(), spread.data()});
+      tell(spread);
+      std::swap(of, spread);
+    }
+  };
+  for_each(exec_, points, BeginPick{in, bodies.key.data(), first, pick.data()});
+  tell(pick);
+  for (int k = 0; k < hops; ++k) {
+    for_each(exec_, points, JoinPicks{in, pick.data(), next.data()});
+    tell(next);
+    std::swap(pick, next);
+  }
+  for_each(exec_, points, FindOthers{in, pick.data(), others.data()});
+  with_dim(params_.dim, [&](auto dim) {
+    for_each(exec_, points,
+             FindAxes<dim.value>{in, pick.data(), first, hops > 1, y.data(), others.data(), axes.data()});
+  });
+  tell(others), tell(axes);
+  pass(others, 2 * hops); // from any node of a body to all others
+  pass(axes, hops);
+  for_each(exec_, (int)all,
+           TakeCompact{pick.data(), others.data(), axes.data(), (1 << params_.dim) - 1, bodies.axes.data(),
+                       bodies.key.data()});
+}
+
+// Where a body reaches two couplings from its home, those nodes that are coupled with the home must lie along all axes.
 // key, y: of the nodes, ghosts included. Collective.
 template <class T>
 CompactBodies Setup<T>::compact_bodies(Level<T> &fine, const Buffer<Key> &key, const Buffer<double> &y)
 {
-  const int     n = fine.n, points = fine.points;
-  const size_t  all = (size_t)(n + fine.ghosts);
-  const InBody  in{fine.i.data(), fine.j.data(), body_.data()};
-  Buffer<int>   number = make_unset<int>(all), count = make<int>(all), pick = make<int>(all), others = make<int>(all);
-  Buffer<int>   of_home = make_unset<int>(all), axes = make_unset<int>(all);
-  CompactBodies bodies{make_unset<int>(all), make_unset<unsigned char>(all), {}};
-  const auto    tell = [&](Buffer<int> &of) {
-    if (fine.distributed) fine.exchange.forward(of.data(), 1);
-  };
-  for_each(exec_, n, NumberFrom{fine.distributed ? sum_before(comm_, n) : 0, number.data()});
-  tell(number);
-  for_each(exec_, points, CountInBody{in, count.data()});
-  tell(count);
-  for_each(exec_, points, PickHome{in, count.data(), number.data(), key.data(), bodies.home.data(), pick.data()});
-  tell(pick);
-  for_each(exec_, points, FindOthers{in, pick.data(), others.data()});
-  tell(others);
-  with_dim(params_.dim, [&](auto dim) {
-    for_each(exec_, points,
-             FindAxes<dim.value>{in, pick.data(), number.data(), others.data(), y.data(), of_home.data()});
-  });
-  tell(of_home);
-  for_each(exec_, (int)all, SetValues<int>{axes.data(), usual_weights});
-  for_each(exec_, points, TakeAxes{bodies.home.data(), of_home.data(), axes.data()});
-  tell(axes);
-  for_each(exec_, (int)all, KeepAxes{axes.data(), bodies.axes.data()});
-  if (!fine.distributed) return bodies;
-  // their leaves are those of their homes, which this process may not know
-  bodies.key = make_unset<Key>(all);
-  for_each(exec_, (int)all, CopyValues<Key>{key.data(), bodies.key.data()});
-  for_each(exec_, points, KeyOfHome{bodies.home.data(), bodies.axes.data(), key.data(), bodies.key.data()});
-  fine.exchange.forward((int *)bodies.key.data(), (int)(sizeof(Key) / sizeof(int)));
-  for_each(exec_, points, CopyValues<Key>{key.data(), bodies.key.data()}); // own nodes are in order
+  const size_t  all = (size_t)(fine.n + fine.ghosts);
+  CompactBodies bodies{make_unset<unsigned char>(all), make_unset<Key>(all)};
+  for_each(exec_, (int)all, BeginCompact{key.data(), bodies.axes.data(), bodies.key.data()});
+  if (crowded_ > 0) return bodies; // leaves may be far smaller than bodies
+  find_compact(fine, 1, y, bodies);
+  if (levels_.size() == 1) find_compact(fine, 2, y, bodies);
   return bodies;
 }
 
-template <class T> void Setup<T>::take_home_leaves(const Level<T> &fine, const CompactBodies &bodies, Buffer<int> &leaf)
+// The leaves of nodes, for those of compact bodies that of the home, which this process may not know.
+template <class T>
+void Setup<T>::find_home_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const CompactBodies &bodies,
+                                Buffer<int> &leaf)
 {
-  for_each(exec_, fine.points, TakeLeaf{bodies.home.data(), bodies.axes.data(), leaf.data()});
+  const int points = fine.points, n = fine.n, all = n + fine.ghosts;
+  if (!fine.distributed) {
+    find_leaves(fine, cells, key, leaf);
+    with_dim(params_.dim, [&](auto dim) {
+      for_each(exec_, points,
+               LeafOfHome<dim.value>{bodies.axes.data(), bodies.key.data(), cells.start.data(), cells.level.data(),
+                                     cells.n, leaf.data()});
+    });
+    return;
+  }
+  // own nodes in their order, and again, as if they were others'
+  Buffer<Key> keys = make_unset<Key>((size_t)(all + points));
+  for_each(exec_, all, CopyValues<Key>{bodies.key.data(), keys.data()});
+  for_each(exec_, n, CopyValues<Key>{key.data(), keys.data()});
+  for_each(exec_, points, CopyValues<Key>{bodies.key.data(), keys.data() + all});
+  find_local_leaves(fine, cells, keys, leaf);
+  for_each(exec_, points, CopyValues<int>{leaf.data() + all, leaf.data()});
+  keep_first(exec_, (size_t)all, leaf);
 }
 
 // The bodies of functions become known to all processes. number: of functions here among all.
 template <class T> void Setup<T>::gather_bodies(const Buffer<int> &number, int all)
 {
   Buffer<int> of_all = make<int>((size_t)all);
-  for_each(exec_, (int)next_body_.size(), PutBody{number.data(), next_body_.data(), of_all.data()});
+  for_each(exec_, (int)next_body_.of.size(), PutBody{number.data(), next_body_.of.data(), of_all.data()});
   reduce(of_all, MPI_INT, MPI_MAX);
-  next_body_ = std::move(of_all);
+  next_body_.of = std::move(of_all);
 }
 
 #define INSTANTIATE(T) \
-  template Buffer<int>   Setup<T>::find_bodies(); \
+  template Bodies        Setup<T>::find_bodies(); \
   template bool          Hierarchy<T>::bodies_moved(); \
   template CompactBodies Setup<T>::compact_bodies(Level<T> &, const Buffer<Key> &, const Buffer<double> &); \
-  template void          Setup<T>::take_home_leaves(const Level<T> &, const CompactBodies &, Buffer<int> &); \
+  template void          Setup<T>::find_home_leaves(Level<T> &, Cells &, const Buffer<Key> &, const CompactBodies &, \
+                                                   Buffer<int> &); \
   template void          Setup<T>::gather_bodies(const Buffer<int> &, int);
 INSTANTIATE(double)
 INSTANTIATE(float)

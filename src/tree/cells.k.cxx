@@ -135,7 +135,8 @@ struct FindLevels {
   HD void            operator()(int p, Levels &l) const { l.join({level[p], level[p]}); }
 };
 
-// Linear functions of the simplex that begins at corner b of a leaf, which does not hang, and goes along some axes
+// Linear functions of the simplex whose corners are b of a leaf, the one that never hangs, and those on a path from
+// there along some axes
 template <int D> HD inline void along_axes(int axes, int b, const double (&t)[D], double (&w)[1 << D])
 {
   for (double &v : w) v = 0;

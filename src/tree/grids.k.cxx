@@ -100,37 +100,41 @@ template <class T> double Setup<T>::many_leaves() const
 }
 
 // One grid after the other, until what is left can be solved exactly. bodies: of find_bodies().
-template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree, const Buffer<int> &bodies)
+template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree, const Bodies &bodies)
 {
   Buffer<Key>       &keys = points_.key;
   Buffer<double>    &sorted = points_.y;
   const bool         balanced = params_.dim == 3 && !params_.aggregation;
   std::vector<Cells> taken;
-  numeric_.join_bodies(false);
-  body_ = make_unset<int>(bodies.size());
-  for_each(exec_, (int)bodies.size(), CopyValues<int>{bodies.data(), body_.data()});
+  numeric_.give_up_bodies(false);
+  body_ = {bodies.any, make_unset<int>(bodies.of.size())};
+  for_each(exec_, (int)bodies.of.size(), CopyValues<int>{bodies.of.data(), body_.of.data()});
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     const double nodes = levels_.back().nodes;
-    const bool   apart = !body_.empty();
     int          leaves;
     Cells        cells = cells_of(tree, k, taken, leaves);
     if (balanced && leaves > many_leaves() * nodes && k < most_trees) continue; // the next is smaller
     Sizes        sizes{k ? few_vertices() : 0, 0.8 * nodes}; // no tree is finer than the first one
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
+    if (sizes.again) { // a grid that is small enough is the last one, where bodies stay apart
+      if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact)) break;
+      --k;
+      continue;
+    }
     if (sizes.found < sizes.least) { // too far from the mesh: there is one between
       if (const Failure::Kind kind = insert_grid(sizes.found, keys, sorted)) return kind;
       if (levels_.size() == before) {
         sizes.least = 0;
         cells       = cells_of(tree, k, taken, leaves);
         if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
+        if (sizes.again) --k;
       } else --k; // which comes next
     }
     // the balance holds it up
     const bool held_up =
       sizes.found >= sizes.limit && nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact);
     if (levels_.size() == before && (held_up || k > most_trees)) break;
-    if (levels_.size() == before && apart && body_.empty()) --k; // the same again, without bodies
   }
   colouring_.everyone() = {};
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
@@ -184,12 +188,12 @@ template <class T>
 bool Setup<T>::place_nodes(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
                            Buffer<int> &leaf)
 {
-  const bool    bodies = !body_.empty();
   CompactBodies compact;
-  if (bodies) compact = compact_bodies(fine, key, y);
-  if (fine.distributed && divides_tree()) find_local_leaves(fine, cells, bodies ? compact.key : key, leaf);
+  if (body_.any) {
+    compact = compact_bodies(fine, key, y);
+    find_home_leaves(fine, cells, key, compact, leaf);
+  } else if (fine.distributed && divides_tree()) find_local_leaves(fine, cells, key, leaf);
   else find_leaves(fine, cells, key, leaf);
-  if (bodies) take_home_leaves(fine, compact, leaf);
   if (lost()) return false;
   interpolate(fine, cells, y, leaf, compact.axes);
   if (lost()) return false;
@@ -203,21 +207,21 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
 {
   if (lost()) return Failure::lost;
   Level<T>   &fine = levels_.back();
-  const bool  local = fine.distributed && divides_tree(), bodies = !body_.empty();
+  const bool  local = fine.distributed && divides_tree(), bodies = body_.any;
   const auto  parts = parts_;
   Buffer<int> leaf;
   if (!place_nodes(fine, cells, key, y, leaf)) return Failure::lost;
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest;
   const int n = params_.aggregation ? cells.n : local ? cells.first.back() : cells.vertices;
-  const bool bodies_join = bodies && body_.empty(); // without compact ones, if there is to be a grid
-  sizes.found = bodies_join ? (int)fine.nodes : n;
+  sizes.found = n;
+  sizes.again = bodies && !body_.any; // this grid would have the weights of compact ones
   // Where more than a third of the vertices hang, most cells are there for the balance, between small spots of many
   // nodes and what is around them, and trees hardly get smaller. In the plane a grid of more than half the nodes takes
   // more time than it saves; in space it saves half of the iterations.
   const bool slow = params_.dim == 2 && 3. * hanging > n && n > 0.5 * fine.nodes;
-  if (sizes.found >= sizes.limit || n < sizes.least || slow) {
-    if (!bodies_join) parts_ = parts;
-    next_body_ = Buffer<int>();
+  if (sizes.again || n >= sizes.limit || n < sizes.least || slow) {
+    if (!sizes.again) parts_ = parts;
+    next_body_ = {};
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
     fine.transfer.begin  = Buffer<int>();
@@ -232,10 +236,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   levels_.emplace_back(exec_, params_.bs);
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
   coarse.nodes = coarse.n = coarse.points = coarse.rows = n;
-  coarse.grid.leaves            = leaves;
-  coarse.grid.hanging           = hanging;
-  coarse.grid.coarsest          = coarsest;
-  coarse.grid.finest            = finest;
+  coarse.grid = {(double)hanging, leaves, coarsest, finest};
   // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
   int size;
   MPI_Comm_size(comm_, &size);
@@ -244,7 +245,7 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
                          std::max(strategy_->divided * params_.coarse, divided_least * size);
   Division division;
   Division *const owners = coarse.distributed ? &division : nullptr;
-  if (from.distributed && !owners && !next_body_.empty()) gather_bodies(cells.number, n);
+  if (from.distributed && !owners && next_body_.any) gather_bodies(cells.number, n);
   if (local && !owners) gather_vertices(exec_, comm_, cells);
   from.transfer.vertex = std::move(cells.vertex);
   if (local) { // leaves of ghosts come behind those of own nodes
@@ -271,14 +272,17 @@ Failure::Kind Setup<T>::next_grid(Cells cells, int leaves, Buffer<Key> &key, Buf
   if (coarse.distributed) {
     galerkin_.take_vertices(division.vertex, coarse, 1, key);
     galerkin_.take_vertices(division.vertex, coarse, params_.dim, y);
-    if (!next_body_.empty()) galerkin_.take_vertices(division.vertex, coarse, 1, next_body_);
+    if (next_body_.any) galerkin_.take_vertices(division.vertex, coarse, 1, next_body_.of);
   }
-  body_ = std::move(next_body_);
+  body_      = std::move(next_body_);
+  next_body_ = {};
   return Failure::none;
 }
 
 #define INSTANTIATE(T) \
-  template Failure::Kind Setup<T>::make_grids(const Tree &, const Buffer<int> &); \
+  template void Setup<T>::find_leaves(Level<T> &, const Cells &, const Buffer<Key> &, Buffer<int> &); \
+  template void Setup<T>::find_local_leaves(Level<T> &, Cells &, const Buffer<Key> &, Buffer<int> &); \
+  template Failure::Kind Setup<T>::make_grids(const Tree &, const Bodies &); \
   template Failure::Kind Setup<T>::next_grid(Cells, int, Buffer<Key> &, Buffer<double> &, Sizes &);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -28,7 +28,7 @@ template <class T> size_t Level<T>::bytes() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = numeric_.bytes() + coarsest_.bytes() + perm_.bytes() + where_.bytes() + bodies_.bytes() +
+  size_t sum = numeric_.bytes() + coarsest_.bytes() + perm_.bytes() + where_.bytes() + bodies_.of.bytes() +
                diagonal_.bytes() + constrained_.bytes() + one_sided_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   for (const Values &v : other_) sum += v.a.bytes() + v.inverse.bytes();

@@ -7,6 +7,7 @@
 // Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid
 // they are in, so restriction, prolongation and the products are loops over leaves without atomics.
 #pragma once
+#include "tree/bodies.hpp"
 #include "tree/level.hpp"
 #include "tree/strategy.hpp"
 #include "exec/direct.hpp"
@@ -76,7 +77,7 @@ public:
   void     transpose_pattern(Level<T> &level);
   void     transpose_values(Level<T> &level);
   bool     filtered() const { return filtered_; }
-  void     join_bodies(bool join) { joins_bodies_ = join; } // on the mesh
+  void     give_up_bodies(bool on_mesh) { gave_up_bodies_ = on_mesh; } // (bodies.k.cxx)
   bool     anew() const { return anew_; }
   bool     convective() const { return convective_; }
   bool     symmetric() const { return symmetric_; }
@@ -128,7 +129,7 @@ private:
   bool                       filtered_ = false; // the interpolation is smoothed
   bool                       anew_ = true;      // the last run() met a matrix of another shape
   bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
-  bool                       joins_bodies_ = false;   // (bodies.k.cxx)
+  bool                       gave_up_bodies_ = false; // on the mesh: they are too many for functions of their own
   bool                       symmetric_ = true, convective_ = false; // asymmetry outweighs diffusion on some grid
   Buffer<T>                  old_; // values of a grid before; stays on a device, whose driver takes 0.2 ms for it
 };
@@ -246,8 +247,8 @@ private:
   std::vector<Level<T>> levels_;
   multigrid::ExactSolver<T> coarsest_;
   NumericSetup<T>       numeric_{*this, levels_, coarsest_};
-  // node of each row of the first level; of each node, ghosts included, the row, and its body or nothing
-  Buffer<int>           perm_, where_, bodies_;
+  Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
+  Bodies                bodies_;            // of the mesh
   DirichletRows              constrained_;
   OneSidedCouplings     one_sided_;
   // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty

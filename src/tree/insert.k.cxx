@@ -47,7 +47,8 @@ template <class T> Failure::Kind Setup<T>::insert_grid(int few, Buffer<Key> &key
       leaves = cells.n;
     }
     failure = next_grid(std::move(cells), leaves, key, y, sizes);
-    (sizes.found < sizes.least ? high : low) = capacity;
+    if (sizes.again) --k;
+    else (sizes.found < sizes.least ? high : low) = capacity;
   }
   keepers_ = keepers;
   return failure;

@@ -168,7 +168,7 @@ template <class T> int Setup<T>::number_functions(Level<T> &fine, const Cells &c
                        list.data()});
   if (fine.distributed) list = copy_to(exec_.space, gather(comm_, listed(list)));
   const int components = (int)list.size(), vertices = fine.distributed ? cells.first.back() : cells.vertices;
-  if (!components) return -1;
+  if (!components && !body_.any) return -1;
   Buffer<Key>           order = make_unset<Key>(list.size());
   Buffer<int>           place, before, labels = make_unset<int>(list.size());
   Buffer<unsigned char> marks = make_unset<unsigned char>(list.size());

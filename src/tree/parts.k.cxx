@@ -230,7 +230,7 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
   const double few     = params_.bs == 1 ? std::max(surface, 0.02 * fine.nodes)
                                          : std::max((params_.dim > 2 ? 0.4 : 1) * surface, 0.0125 * fine.nodes);
   const double by_values = params_.bs == 1 ? many : few; // pockets may be smaller than leaves: all parts count
-  if (!body_.empty()) return true;
+  if (body_.any) return true;
   if (levels_.size() > 1 || parts_.split) {
     if (parts_.strong) d = largest_diagonals(fine);
     return parts_.split || has_parts(fine, cells, leaf, parts_.strong ? by_values : few, d);

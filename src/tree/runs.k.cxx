@@ -14,11 +14,11 @@ struct FindRuns {
   int        corners, n;
   const int *begin;        // of the own nodes of each leaf
   const int *ghost_begin, *ghost; // and of its ghosts, in the list of all; nullptr: there are none
-  const int *body;         // of each node; nullptr: there are none
+  const int *body, *leaf;  // of each node; nullptr: there are no bodies
   int       *of, *first;
   HD bool    fits(int run, int p) const
   {
-    if (body && body[run] != body[p]) return false;
+    if (body && (body[run] != body[p] || leaf[run] != leaf[p])) return false;
     int *const       mine = of + (ptrdiff_t)corners * run;
     const int *const v    = of + (ptrdiff_t)corners * p;
     for (int c = 0; c < corners; ++c)
@@ -163,7 +163,7 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Bu
   }
   for_each(exec_, all, SetValues<int>{first.data(), -1});
   for_each(exec_, cells.n, FindRuns{corners, fine.n, fine.transfer.begin.data(), ghost_begin.data(), ghost.data(),
-                                    body_.data(), of.data(), first.data()});
+                                    body_.of.data(), leaf.data(), of.data(), first.data()});
   Buffer<unsigned char> flag = make_unset<unsigned char>((size_t)all);
   for_each(exec_, all, FlagFirst{first.data(), flag.data()});
   const Flagged runs(exec_, all, flag);
@@ -179,10 +179,10 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Bu
     from = make<int>((size_t)all_new);
     for_each(exec_, items, VertexOfFunction{function.data(), at.data(), from.data()});
   }
-  if (!body_.empty()) {
-    next_body_ = make<int>(from.size());
+  if (body_.any) {
+    next_body_ = {true, make<int>(from.size())};
     for_each(exec_, items,
-             BodyOfFunction{corners, runs.place.data(), function.data(), body_.data(), next_body_.data()});
+             BodyOfFunction{corners, runs.place.data(), function.data(), body_.of.data(), next_body_.of.data()});
   }
   cells.n = fine.transfer.cells = runs.count;
   cells.vertex                  = std::move(function);

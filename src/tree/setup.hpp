@@ -42,6 +42,7 @@ struct Everyone {
 struct Sizes {
   double least = 0, limit = 0;
   int    found = 0;
+  bool   again = false; // bodies have been given up, without which the same leaves make a grid
 };
 
 struct ListMemory; // pattern_kernels.hpp
@@ -112,8 +113,8 @@ public:
   Tree          sort_into_tree(int sorted_level, const Rows &rows);
   void          keep_order();
   void          sort_coordinates();
-  Buffer<int>   find_bodies();
-  Failure::Kind make_grids(const Tree &tree, const Buffer<int> &bodies);
+  Bodies        find_bodies();
+  Failure::Kind make_grids(const Tree &tree, const Bodies &bodies);
   double        crowded() const { return crowded_; }
 
 private:
@@ -130,7 +131,11 @@ private:
     constexpr int copies = 4;
     return params_.dim == 2 && params_.cell_size >= copies && !sweeps() && !params_.aggregation;
   }
-  bool may_have_bodies() const { return params_.all_take_part && params_.bs > 1 && !sweeps() && !params_.aggregation; }
+  bool may_have_bodies() const // smoothed weights are not negative
+  {
+    return params_.all_take_part && params_.bs > 1 && params_.filter != Filter::on && !sweeps() &&
+           !params_.aggregation;
+  }
   bool smoother_knows_parts() const { return params_.all_take_part && params_.bs == 1 && params_.dim > 1; }
   std::vector<int>        count_leaves_of_all(Buffer<unsigned> &near);
   void                    gather_keys(Buffer<Key> &keys, int count);
@@ -151,7 +156,9 @@ private:
   bool                    has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
                                     const Buffer<T> &d);
   CompactBodies           compact_bodies(Level<T> &fine, const Buffer<Key> &key, const Buffer<double> &y);
-  void                    take_home_leaves(const Level<T> &fine, const CompactBodies &bodies, Buffer<int> &leaf);
+  void                    find_compact(Level<T> &fine, int hops, const Buffer<double> &y, CompactBodies &bodies);
+  void                    find_home_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key,
+                                           const CompactBodies &bodies, Buffer<int> &leaf);
   void                    gather_bodies(const Buffer<int> &number, int all);
   struct Parts;
   void                    label_cores(Level<T> &fine, const Cells &cells, Parts &parts);
@@ -189,7 +196,7 @@ private:
     bool   strong = false, split = false;
     double weak = 0; // couplings that do not count
   } parts_;
-  Buffer<int>             body_, next_body_; // of each node of a grid that has bodies, ghosts included, and of the next
+  Bodies                  body_, next_body_; // of a grid, and of the next one
 };
 
 } // namespace tessera::tree

@@ -252,7 +252,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   if (lost() || !found) return; // in this order: lost() is for all processes
   const int  corners = fine.transfer.corners;
   const auto coupled = [&] {
-    return Coupled<T>{fine.a.data(), values.data(), params_.bs, (T)parts_.weak, body_.data()};
+    return Coupled<T>{fine.a.data(), values.data(), params_.bs, (T)parts_.weak, body_.of.data()};
   };
   Parts parts;
   parts.at     = {corners, fine.i.data(), fine.j.data(), leaf.data(), cells.vertex.data(), coupled()};
@@ -265,14 +265,16 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
     label_cores(fine, cells, parts);
     label_others(fine, parts);
     all_new = number_functions(fine, cells, parts);
-    return all_new < 0 || all_new >= 0.8 * fine.nodes; // neighbours lie anywhere: there would be no smaller grid
+    // neighbours lie anywhere: there would be no smaller grid, or in the plane with bodies one that does not pay
+    const double most = body_.any && levels_.size() == 1 && params_.dim == 2 ? 0.6 : 0.8;
+    return all_new < 0 || all_new >= most * fine.nodes;
   };
   const bool many = too_many();
   if (lost()) return; // of a device that has failed the host learns zero
   if (many) {
-    if (!body_.empty()) { // they are no larger than cells
-      numeric_.join_bodies(levels_.size() == 1);
-      body_        = Buffer<int>();
+    if (body_.any) { // bodies no larger than cells: they share functions from here on
+      numeric_.give_up_bodies(levels_.size() == 1);
+      body_        = {};
       parts_.split = false;
       return;
     }

@@ -41,11 +41,19 @@ struct Made {
   std::vector<double> grids; // nodes
 };
 
-Mat matrix(MPI_Comm comm, const Springs &springs)
+// few: so many nodes are on the second process, and on the last one what others leave; -1: as PETSc divides them
+Mat matrix(MPI_Comm comm, const Springs &springs, PetscInt few)
 {
-  PetscInt first, last;
-  Mat      A;
-  OK(MatCreateBAIJ(comm, 2, PETSC_DECIDE, PETSC_DECIDE, 2 * springs.n(), 2 * springs.n(), 9, nullptr, 9, nullptr, &A));
+  PetscInt    first, last, mine = PETSC_DECIDE;
+  PetscMPIInt rank, size;
+  Mat         A;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  if (few >= 0 && size > 1) {
+    const PetscInt of_others = (springs.n() - few) / (size - 1), rest = springs.n() - few - of_others * (size - 1);
+    mine = 2 * (rank == 1 ? few : rank ? of_others : of_others + rest);
+  }
+  OK(MatCreateBAIJ(comm, 2, mine, mine, 2 * springs.n(), 2 * springs.n(), 9, nullptr, 9, nullptr, &A));
   OK(MatGetOwnershipRange(A, &first, &last));
   const auto add = [&](PetscInt p, PetscInt q, const double (&block)[4], double sign) {
     const double v[4] = {sign * block[0], sign * block[1], sign * block[2], sign * block[3]};
@@ -62,11 +70,11 @@ Mat matrix(MPI_Comm comm, const Springs &springs)
   return A;
 }
 
-Made make(MPI_Comm comm, bool device, const Springs &springs)
+Made make(MPI_Comm comm, bool device, const Springs &springs, PetscInt few = -1)
 {
   Made     made;
   PetscInt first, last;
-  made.A = matrix(comm, springs);
+  made.A = matrix(comm, springs, few);
   OK(MatGetOwnershipRange(made.A, &first, &last));
   OK(PCCreate(comm, &made.pc));
   OK(PCSetType(made.pc, PCAUXAMG));
@@ -117,8 +125,7 @@ TEST(auxamg_bodies, small_jumps_make_none)
   EXPECT_EQ(grids({64, 5, squares}), grids({64, 1, squares}));
 }
 
-// Functions of coarse grids that follow a motion of all bodies cost no more than what is around them is bent: of the
-// first two grids' operators, for the rotation of each body.
+// Coarse grids contain rotations of all bodies: one cycle finds them.
 TEST(auxamg_bodies, motions_cost_little)
 {
   const Springs springs{64, 1e6, squares};
@@ -142,6 +149,36 @@ TEST(auxamg_bodies, motions_cost_little)
   OK(VecDestroy(&z));
   OK(VecDestroy(&r));
   destroy(made);
+}
+
+// Processes without nodes, or with a few, go on with the others, also at the next setup.
+TEST(auxamg_bodies, processes_have_few_nodes)
+{
+  const Springs springs{96, 1e4, squares};
+  Made          one = make(PETSC_COMM_SELF, false, springs);
+  for (PetscInt few : {0, 1, 5, 60}) {
+    Made made = make(PETSC_COMM_WORLD, unit_cuda(), springs, few);
+    EXPECT_EQ(made.grids, one.grids) << few;
+    OK(MatShift(made.A, 0.5));
+    OK(PCSetUp(made.pc));
+    destroy(made);
+  }
+  destroy(one);
+}
+
+// A node that leaves a body leaves the others what they are, also if it is the first one.
+TEST(auxamg_bodies, a_node_less_changes_nothing)
+{
+  const auto    half = [](PetscInt x, PetscInt) { return x < 32 ? 1 : 0; };
+  const auto    less = [](PetscInt x, PetscInt y) { return x < 32 && x + y > 0 ? 1 : 0; };
+  const Springs before{64, 1e4, half}, after{64, 1e4, less};
+  Made          made = make(PETSC_COMM_WORLD, unit_cuda(), before), fresh = make(PETSC_COMM_WORLD, unit_cuda(), after);
+  const auto    hierarchy = [&] { return &((PC_AuxAMG *)made.pc->data)->in_double->levels()[1]; };
+  const auto    before_setup = hierarchy()->transfer.cells;
+  OK(MatCopy(fresh.A, made.A, SAME_NONZERO_PATTERN));
+  OK(PCSetUp(made.pc));
+  EXPECT_EQ(hierarchy()->transfer.cells, before_setup);
+  destroy(made), destroy(fresh);
 }
 
 // Half of the bodies are none any more, and the others have moved: the grids are made anew.
