@@ -68,7 +68,7 @@ PetscErrorCode FindBlockSize(PetscObject solver, const char *who, Mat A, const C
     PetscInt       mine[2] = {m, points}, all[2];
     PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
     const PetscInt k = all[1] ? all[0] / all[1] : 0;
-    PetscInt       wrong = k < 1 || points * k != m, any;
+    PetscInt       wrong = k < 1 || points * k != m || (*bs > 1 && k != *bs), any;
     PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
     PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
                "%s: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT

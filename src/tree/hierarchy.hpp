@@ -78,6 +78,7 @@ public:
   void     transpose_values(Level<T> &level);
   bool     filtered() const { return filtered_; }
   void     give_up_bodies(bool on_mesh) { gave_up_bodies_ = on_mesh; } // (bodies.k.cxx)
+  bool     gave_up_bodies() const { return gave_up_bodies_; }
   bool     anew() const { return anew_; }
   bool     convective() const { return convective_; }
   bool     symmetric() const { return symmetric_; }
@@ -168,6 +169,8 @@ public:
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      constrained() const { return constrained_.total; }
   double                      parts() const { return levels_[0].blocks.part_functions.count(); }
+  bool                        bodies() const { return bodies_.any; }
+  bool                        gave_up_bodies() const { return numeric_.gave_up_bodies(); }
   double                      crowded() const { return crowded_; } // nodes in cells of too many that cannot be split
   bool                        filtered() const { return numeric_.filtered(); }
   bool                        convective() const { return numeric_.convective(); }
