@@ -125,7 +125,9 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
   if (!strcmp(name, "noh5file")) ierr = PetscOptionsSetValue(NULL, "-pc_auxamg_coordinates", "/nowhere/points.h5:/x");
   if (options && !ierr) ierr = PetscOptionsPush(set);
   if ((options || strstr(name, "file")) && !ierr) ierr = KSPSetFromOptions(ksp);
-  if (give && !ierr) ierr = PCSetCoordinates(pc, dim, !strcmp(name, "number") && n ? n - 1 : n, strcmp(name, "null") ? points : NULL);
+  if (!strcmp(name, "number") && n) --n;
+  if (!strcmp(name, "half the points")) n /= 2;
+  if (give && !ierr) ierr = PCSetCoordinates(pc, dim, n, strcmp(name, "null") ? points : NULL);
   if (!ierr) ierr = KSPSolve(ksp, b, x);
   PetscCall(PetscPopErrorHandler());
   PetscCall(PetscOptionsClearValue(NULL, "-pc_auxamg_coordinates"));
@@ -170,6 +172,7 @@ int main(int argc, char **argv)
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "one unknown, then seven unknowns per node:\n"));
   PetscCall(Try("good", 1, 1, 1, NULL));
   PetscCall(Try("good", 24, 17, 7, NULL));
+  PetscCall(Try("half the points", 24, 18, 2, NULL));
   PetscCall(Try("identity", 300, 300, 1, NULL));
   PetscCall(Try("dense", 300, 300, 1, NULL));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "choices that do not go together:\n"));
