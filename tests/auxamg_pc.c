@@ -193,7 +193,7 @@ int main(int argc, char **argv)
     test:
       suffix: elastic
       args: -mesh disk -n 24 -bs 2 -elastic
-    test: # stiff bodies, the larger ones than cells of the second grid; taken for one with what is around them 168 iterations
+    test: # stiff bodies, the larger ones than cells of the second grid; taken for one with what is around them 163 iterations
       suffix: bodies
       args: -mesh disk -n 90 -bs 2 -elastic -disks 5 -jump 1e4 -shuffle {{0 1}}
     test: # that become smaller than cells

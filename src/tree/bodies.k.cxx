@@ -142,7 +142,7 @@ struct Spread { // in a body the largest number
   }
 };
 // Of homes the axes along which coordinates of the nodes that are coupled with it do not depend on those along others,
-// one bit each, and another bit; zero of all other nodes. all: where they are not all axes, the body is none.
+// one bit each; zero of all other nodes. all: where they are not all axes, the body is not compact.
 template <int D> struct FindAxes {
   InBody        in;
   const Pick   *pick;
@@ -165,9 +165,8 @@ template <int D> struct FindAxes {
       for (int k = 0; k < D; ++k)
         for (int m = 0; m < D; ++m) of[k][m] += x[k] * x[m];
     });
-    const int found = independent(of);
-    axes[p]         = 1 << D | found;
-    if (all && found != (1 << D) - 1) others[p] = 1;
+    axes[p] = independent(of);
+    if (all && axes[p] != (1 << D) - 1) others[p] = 1;
   }
   // By Cholesky's factors of the moments, the largest pivot first
   HD static int independent(double (&of)[D][D])
@@ -193,24 +192,13 @@ template <int D> struct FindAxes {
 struct TakeCompact { // what is compact, and was not before
   const Pick    *pick;
   const int     *others, *axes;
-  int            mask;
   unsigned char *of;
   Key           *key;
   HD void        operator()(int p) const
   {
     if (others[p] || of[p] != usual_weights) return;
-    of[p]  = (unsigned char)(axes[p] & mask);
+    of[p]  = (unsigned char)axes[p];
     key[p] = pick[p].key;
-  }
-};
-struct BeginCompact {
-  const Key     *key;
-  unsigned char *axes;
-  Key           *of;
-  HD void        operator()(int p) const
-  {
-    axes[p] = usual_weights;
-    of[p]   = key[p];
   }
 };
 template <int D> struct LeafOfHome {
@@ -317,8 +305,7 @@ void Setup<T>::find_compact(Level<T> &fine, int hops, const Buffer<double> &y, C
   pass(others, 2 * hops); // from any node of a body to all others
   pass(axes, hops);
   for_each(exec_, (int)all,
-           TakeCompact{pick.data(), others.data(), axes.data(), (1 << params_.dim) - 1, bodies.axes.data(),
-                       bodies.key.data()});
+           TakeCompact{pick.data(), others.data(), axes.data(), bodies.axes.data(), bodies.key.data()});
 }
 
 // Where a body reaches two couplings from its home, those nodes that are coupled with the home must lie along all axes.
@@ -328,7 +315,8 @@ CompactBodies Setup<T>::compact_bodies(Level<T> &fine, const Buffer<Key> &key, c
 {
   const size_t  all = (size_t)(fine.n + fine.ghosts);
   CompactBodies bodies{make_unset<unsigned char>(all), make_unset<Key>(all)};
-  for_each(exec_, (int)all, BeginCompact{key.data(), bodies.axes.data(), bodies.key.data()});
+  for_each(exec_, (int)all, SetValues<unsigned char>{bodies.axes.data(), usual_weights});
+  for_each(exec_, (int)all, CopyValues<Key>{key.data(), bodies.key.data()});
   if (crowded_ > 0) return bodies; // leaves may be far smaller than bodies
   find_compact(fine, 1, y, bodies);
   if (levels_.size() == 1) find_compact(fine, 2, y, bodies);

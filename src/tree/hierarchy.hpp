@@ -159,6 +159,7 @@ public:
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
   Peers *peers() const { return peers_.get(); } // where devices write into each other's memory
+
   const Exec                 &exec() const { return exec_; }
   int                         dim() const { return params_.dim; }
   const std::vector<Level<T>> &levels() const { return levels_; }
