@@ -1,4 +1,5 @@
 #include "multigrid/exact.hpp"
+#include "exec/random.hpp"
 #include <petscsys.h>
 #include <petscblaslapack.h>
 #include <algorithm>
@@ -38,20 +39,35 @@ static void subtract_rows(const double *factor, const double *v, int n, int firs
   }
 }
 
-// The inverse of a small matrix, by rows in the memory of the processor: the libraries that PETSc is mostly built with
-// take four times as long. A = U'U, V = U^-1, A^-1 = V V'. False: it is not positive definite.
-static bool small_inverse(int n, double *a)
+// Row k of what is left of a matrix after the rows before it: U of A = U'U, whose columns below the diagonal a keeps.
+// A row of which no more than `least` is left follows from those before it: it is added to the list, becomes one of the
+// identity, and its column zero. False: a number is not finite.
+static bool factor_rows(int n, double *a, double least, std::vector<int> &dependent)
 {
-  std::vector<double> v((size_t)n * (size_t)n), factor((size_t)n);
-  const auto          row = [n](auto *of, int p) { return of + (ptrdiff_t)p * n; };
-  for (int k = 0; k < n; ++k) { // row k of U; a keeps its columns below the diagonal
-    double *const u = row(a, k);
-    for (int q = 0; q < k; ++q) factor[(size_t)q] = row(a, q)[k];
+  std::vector<double> factor((size_t)n);
+  const auto          row = [n, a](int p) { return a + (ptrdiff_t)p * n; };
+  for (int k = 0; k < n; ++k) {
+    double *const u = row(k);
+    for (int q = 0; q < k; ++q) factor[(size_t)q] = row(q)[k];
     subtract_rows(factor.data(), a, n, 0, k, k, n, u);
-    if (!(u[k] > 0)) return false;
-    const double over = 1 / std::sqrt(u[k]);
+    if (!PetscIsNormalReal(u[k]) && u[k] != 0) return false;
+    const bool   drop = u[k] <= least;
+    const double over = drop ? 0 : 1 / std::sqrt(u[k]);
     for (int q = k; q < n; ++q) u[q] *= over;
+    if (!drop) continue;
+    for (int q = 0; q < k; ++q) row(q)[k] = 0;
+    u[k] = 1;
+    dependent.push_back(k);
   }
+  return true;
+}
+
+// A^-1 = V V', V = U^-1, of the factor U, which is lost, by rows in the memory of the processor: the libraries that
+// PETSc is mostly built with take four times as long.
+static void invert_factor(int n, double *a)
+{
+  std::vector<double> v((size_t)n * (size_t)n), turned(v.size());
+  const auto          row = [n](auto *of, int p) { return of + (ptrdiff_t)p * n; };
   for (int p = n - 1; p >= 0; --p) {
     double *const r = row(v.data(), p);
     subtract_rows(row(a, p), v.data(), n, p + 1, n, p + 1, n, r);
@@ -59,8 +75,6 @@ static bool small_inverse(int n, double *a)
     const double over = 1 / row(a, p)[p];
     for (int q = p; q < n; ++q) r[q] *= over;
   }
-  std::vector<double> &turned = factor;
-  turned.resize((size_t)n * (size_t)n);
   for (int p = 0; p < n; ++p)
     for (int q = 0; q < n; ++q) turned[(size_t)q * (size_t)n + (size_t)p] = -row(v.data(), p)[q];
   for (int p = 0; p < n; ++p) {
@@ -69,31 +83,77 @@ static bool small_inverse(int n, double *a)
     subtract_rows(row(v.data(), p), turned.data(), n, p, n, 0, p + 1, r);
     for (int q = 0; q < p; ++q) row(a, q)[p] = r[q];
   }
-  return true;
 }
 
-bool symmetric_inverse(int n, double *a, double least)
+// y = a x, and their product
+static double multiply(int n, const double *a, const double *x, double *y)
 {
-  constexpr int small = 256;
-  if (n <= small) {
-    if (!small_inverse(n, a)) return false;
-    double squares = 0;
-    for (ptrdiff_t k = 0; k < (ptrdiff_t)n * n; ++k) squares += a[k] * a[k];
-    return is_regular(squares, least);
+  double product = 0;
+  for (int p = 0; p < n; ++p) {
+    y[p] = 0;
+    for (int q = 0; q < n; ++q) y[p] += a[(ptrdiff_t)p * n + q] * x[q];
+    product += x[p] * y[p];
   }
-  PetscBLASInt order = n, info = 0;
-  double       sum   = 0;
-  LAPACKpotrf_("L", &order, a, &order, &info);
-  if (info) return false; // so are numbers that are none: their comparison with zero fails
-  LAPACKpotri_("L", &order, a, &order, &info);
-  if (info) return false;
-  for (int p = 0; p < n; ++p)
-    for (int q = p; q < n; ++q) {
-      const double v = a[(ptrdiff_t)p * n + q];
-      a[(ptrdiff_t)q * n + p] = v;
-      sum += (p == q ? 1 : 2) * v * v;
-    }
-  return is_regular(sum, least);
+  return product;
+}
+
+// Nearly, of a symmetric matrix: of its absolute values, by powers.
+static double largest_eigenvalue(int n, const double *a)
+{
+  constexpr int       steps = 20;
+  std::vector<double> x((size_t)n), y((size_t)n);
+  double              length = 0;
+  for (int p = 0; p < n; ++p) x[(size_t)p] = scattered((uint64_t)p + 1);
+  for (int step = 0; step < steps; ++step) {
+    double squares = 0;
+    multiply(n, a, x.data(), y.data());
+    for (double v : y) squares += v * v;
+    length = std::sqrt(squares);
+    for (size_t p = 0; p < x.size() && length > 0; ++p) x[p] = y[p] / length;
+  }
+  return length;
+}
+
+// With the rows that follow from others left out, the rest has an inverse G, which is zero elsewhere. A null vector of
+// each such row e is e - G A e; as these are all there are, (1 - Q Q') G (1 - Q Q') with an orthonormal basis Q of them
+// is the pseudo-inverse.
+int semidefinite_inverse(int n, double *a, double tolerance)
+{
+  const double        least = tolerance * largest_eigenvalue(n, a);
+  const size_t        size = (size_t)n;
+  std::vector<double> of(a, a + size * size), z(size), y(size), basis;
+  std::vector<int>    dependent;
+  if (!factor_rows(n, a, least, dependent)) return -1;
+  invert_factor(n, a);
+  for (int d : dependent) a[(ptrdiff_t)d * n + d] = 0;
+  double squares = 0;
+  for (size_t k = 0; k < size * size; ++k) squares += a[k] * a[k];
+  if (!is_regular(squares, least) && !(largest_eigenvalue(n, a) * least < 1)) return -1;
+  for (int d : dependent) {
+    multiply(n, a, of.data() + (ptrdiff_t)d * n, z.data());
+    for (size_t p = 0; p < size; ++p) z[p] = (p == (size_t)d) - z[p];
+    for (int pass = 0; pass < 2; ++pass)
+      for (size_t q = 0; q < basis.size(); q += size) {
+        double both = 0;
+        for (size_t p = 0; p < size; ++p) both += basis[q + p] * z[p];
+        for (size_t p = 0; p < size; ++p) z[p] -= both * basis[q + p];
+      }
+    double length = 0;
+    for (double v : z) length += v * v;
+    for (double &v : z) v /= std::sqrt(length);
+    multiply(n, of.data(), z.data(), y.data());
+    double energy = 0;
+    for (double v : y) energy += v * v;
+    if (!(energy <= least * least)) return -1;
+    basis.insert(basis.end(), z.begin(), z.end());
+  }
+  for (size_t q = 0; q < basis.size(); q += size) { // one after the other, as they are orthogonal
+    const double *const b    = basis.data() + q;
+    const double        both = multiply(n, a, b, y.data());
+    for (size_t p = 0; p < size; ++p)
+      for (size_t r = 0; r < size; ++r) a[p * size + r] -= b[p] * y[r] + y[p] * b[r] - both * b[p] * b[r];
+  }
+  return (int)dependent.size();
 }
 
 int general_inverse(int n, double *a, double tolerance)

@@ -153,11 +153,10 @@ template <class T> void ExactSolver<T>::take(const Exec &exec, const Buffer<T> &
   device::synchronize(exec.space);
 }
 
-// Where constants alone have no energy, as in pure Neumann problems: a := (1 - z z') (a + z z')^-1 (1 - z z'), the
-// pseudo-inverse, with z the constants as the scaled operator has them. It takes a tenth of the time of eigenvectors.
-// False: that is not so, and a is lost.
-static bool invert_beside_constants(const std::vector<double> &scale, double negligible, double bound,
-                                    std::vector<double> &a)
+// a := its pseudo-inverse. Where constants have no energy, as in pure Neumann problems, it is
+// (1 - z z') (a + z z')^+ (1 - z z') with z the constants as the scaled operator has them, which are not what rounding
+// leaves of its null space. Returns the dimension of that; -1: semidefinite_inverse() does not work, and a is lost.
+static int invert_beside_constants(const std::vector<double> &scale, double negligible, std::vector<double> &a)
 {
   const size_t        n = scale.size();
   std::vector<double> z(n), y(n);
@@ -172,15 +171,15 @@ static bool invert_beside_constants(const std::vector<double> &scale, double neg
   };
   multiply();
   for (double v : y) energy2 += v * v;
-  if (!(energy2 <= negligible * negligible)) return false;
+  if (!(energy2 <= negligible * negligible)) return semidefinite_inverse((int)n, a.data(), negligible);
   for (size_t p = 0; p < n; ++p)
     for (size_t q = 0; q < n; ++q) a[p * n + q] += z[p] * z[q];
-  if (!symmetric_inverse((int)n, a.data(), negligible * bound)) return false;
+  const int dropped = semidefinite_inverse((int)n, a.data(), negligible);
   multiply();
   for (size_t p = 0; p < n; ++p) both += z[p] * y[p];
   for (size_t p = 0; p < n; ++p)
     for (size_t q = 0; q < n; ++q) a[p * n + q] -= z[p] * y[q] + y[p] * z[q] - both * z[p] * z[q];
-  return true;
+  return dropped < 0 ? -1 : dropped + 1;
 }
 
 // S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.
@@ -237,23 +236,12 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   }
   for (size_t p = 0; p < order; ++p)
     for (size_t q = 0; q <= p; ++q) a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]);
-  double bound = 0; // of its eigenvalues: the largest sum of a row's absolute values
-  for (size_t p = 0; p < order; ++p) {
-    double sum = 0;
-    for (size_t q = 0; q < order; ++q) sum += std::abs(a[p * order + q]);
-    bound = std::max(bound, sum);
-  }
-  // mostly no eigenvalue is small beside that bound, and Cholesky's factors cost a tenth of the eigenvectors
-  std::vector<double> regular = a;
-  bool                known   = order && symmetric_inverse(n, regular.data(), negligible() * bound);
-  if (order && !known) {
-    regular = a;
-    known   = invert_beside_constants(scale, negligible(), bound + 1, regular); // of the constants 1
-    dropped = known;
-  }
-  if (known) {
+  // mostly no eigenvalue lies near what counts as zero, and Cholesky's factors cost a tenth of the eigenvectors
+  std::vector<double> found = a;
+  dropped = invert_beside_constants(scale, negligible(), found);
+  if (dropped >= 0) {
     for (size_t p = 0; p < order; ++p)
-      for (size_t q = 0; q < order; ++q) to.data()[p * order + q] = (T)(scale[p] * regular[p * order + q] * scale[q]);
+      for (size_t q = 0; q < order; ++q) to.data()[p * order + q] = (T)(scale[p] * found[p * order + q] * scale[q]);
   } else if (!pseudo_inverse(a, scale, to, negative)) return Result::not_finite;
   take(exec, to);
   return negative < 0 ? Result::indefinite : Result::done;

@@ -43,6 +43,48 @@ TEST(Exact, GeneralInverse)
   EXPECT_EQ(multigrid::general_inverse(n, x.data(), 1e-11), -1);
 }
 
+// Symmetric matrices of all ranks: the pseudo-inverse by Moore's four conditions, of which three follow from the first
+// and symmetry here.
+TEST(Exact, SemidefiniteInverse)
+{
+  for (int n : {1, 7, 60, 300})
+    for (int lost : {0, 1, 5, n / 2}) {
+      if (lost >= n) continue;
+      const int           rank = n - lost;
+      std::vector<double> a((size_t)(n * n)), basis((size_t)(n * rank));
+      // each row of A = B B' combines few columns of B, as functions of a grid do
+      for (int i = 0; i < n; ++i) {
+        const int from = i < rank ? i : i - rank;
+        for (int k = from; k < std::min(from + 4, rank); ++k)
+          basis[(size_t)(i * rank + k)] = k == from && i < rank ? 1 : 0.5 * (hash(i, k, 5) - 0.5);
+      }
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j)
+          for (int k = 0; k < rank; ++k)
+            a[(size_t)(i * n + j)] += basis[(size_t)(i * rank + k)] * basis[(size_t)(j * rank + k)];
+      std::vector<double> x = a, of_x, back;
+      ASSERT_EQ(multigrid::semidefinite_inverse(n, x.data(), 1e-11), lost) << n;
+      EXPECT_LT(defect(n, a, x), 1e-9) << n << " " << lost;
+      EXPECT_LT(defect(n, x, a), 1e-7 * *std::max_element(x.begin(), x.end())) << n << " " << lost;
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < i; ++j) EXPECT_NEAR(x[(size_t)(i * n + j)], x[(size_t)(j * n + i)], 1e-9);
+      // A X is symmetric: the null space of A is that of X
+      for (int i = 0; i < n; i += 7)
+        for (int j = 0; j < i; j += 5) {
+          double one = 0, other = 0;
+          for (int k = 0; k < n; ++k) {
+            one += a[(size_t)(i * n + k)] * x[(size_t)(k * n + j)];
+            other += a[(size_t)(j * n + k)] * x[(size_t)(k * n + i)];
+          }
+          EXPECT_NEAR(one, other, 1e-8) << n << " " << lost;
+        }
+      a[(size_t)(n * n - 1)] -= 3; // an eigenvalue is negative
+      EXPECT_EQ(multigrid::semidefinite_inverse(n, a.data(), 1e-11), -1);
+      a[0] = NAN;
+      EXPECT_EQ(multigrid::semidefinite_inverse(n, a.data(), 1e-11), -1);
+    }
+}
+
 // Unknowns without an entry, as truncation leaves them: the others have their inverse, by a device, too, without
 // anything that is done for singular operators.
 TEST(Exact, UnknownsThatTakeNoPart)
