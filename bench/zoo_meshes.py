@@ -262,6 +262,8 @@ KINDS = {
     'lognormal3': poisson(three, lambda mid, r, h: lognormal(mid, r)),
     'random2': poisson(two, lambda mid, r, h: independent(mid, r)),
     'random3': poisson(three, lambda mid, r, h: independent(mid, r)),
+    'inclusions2': poisson(two, lambda mid, r, h: inclusions(mid, r)),
+    'inclusions3': poisson(three, lambda mid, r, h: inclusions(mid, r)),
     'blocks3': blocks,
     # gaps
     'fins2': poisson(lambda n, r: zoo_gaps.fins(2, n, r), where='bottom'),
@@ -298,7 +300,8 @@ CLASSES = {
     'good meshes': 'square cube',
     'bad elements': 'delaunay2 scattered2 delaunay3 scattered3 part',
     'layers': 'cylinder airfoil channel pipe stretched ice rock',
-    'jumps': 'subdomains2 subdomains3 fractures2 fractures3 barriers2 cells2 cells3 shells2 shells3 lognormal2 lognormal3 blocks3',
+    'jumps': 'subdomains2 subdomains3 fractures2 fractures3 barriers2 cells2 cells3 shells2 shells3 lognormal2 lognormal3 '
+    'inclusions2 inclusions3 blocks3',
     'random elements': 'random2 random3',
     'gaps': 'fins2 fins3 sink3 maze2 maze3 strips2',
     'convection': 'whirl breeze breeze3',

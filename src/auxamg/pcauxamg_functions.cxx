@@ -155,7 +155,8 @@ PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
    Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more
    where they do not. By default it is done where they jump in the plane and nodes have one unknown, and the degree of
    the smoother is 3 then; in space the setup would take too long, and the degree is 4. With several unknowns a node
-   stiff bodies have functions of their own instead. `PCAuxAMGSetSmootherDegree()` sets the degree itself.
+   stiff bodies have functions of their own instead, and with one inclusions that conduct better than what is around
+   them. `PCAuxAMGSetSmootherDegree()` sets the degree itself.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
 @*/

@@ -44,7 +44,9 @@ static PetscErrorCode SmootherOf(const PCAuxAMGGridInfo &g, char *text, size_t n
 // What is done for coefficients that jump
 static PetscErrorCode ViewJumps(PC_AuxAMG *a, const PCAuxAMGChoice &c, PetscViewer viewer)
 {
-  bool on_coarse_grids = false, bodies = false, too_many = false;
+  using tessera::tree::BodyFunctions;
+  bool          on_coarse_grids = false;
+  BodyFunctions bodies = BodyFunctions::none;
 
   PetscFunctionBegin;
   if (c.filtered)
@@ -52,11 +54,11 @@ static PetscErrorCode ViewJumps(PC_AuxAMG *a, const PCAuxAMGChoice &c, PetscView
                                      a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
   TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) {
     for (size_t l = 1; l < h.levels().size(); ++l) on_coarse_grids |= h.levels()[l].blocks.part_functions.any();
-    bodies = h.bodies(), too_many = h.gave_up_bodies();
+    bodies = h.body_functions();
   }));
-  if (bodies)
+  if (bodies != BodyFunctions::none)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  stiff bodies: %s\n",
-                                     too_many ? "too many for functions of their own"
+                                     bodies == BodyFunctions::too_many ? "too many for functions of their own"
                                               : "coarse grids have functions of their own for each"));
   if (c.parts > 0)
     PetscCall(PetscViewerASCIIPrintf(

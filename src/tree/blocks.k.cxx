@@ -271,7 +271,8 @@ template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool ke
     b.part_functions = PartFunctions<T>(); // of coarse grids: find_coarse_parts()
   }
   invert_blocks(level);
-  if (anew && params_.all_take_part && params_.bs == 1 && &level == &levels_[0])
+  const bool own_parts = params_.all_take_part && params_.bs == 1 && body_functions_ != BodyFunctions::own;
+  if (anew && own_parts && &level == &levels_[0])
     b.part_functions.find(comm_, level, params_, params_.part_labels.lock().get());
   b.any = b.any || b.part_functions.any();
   b.part_functions.take_values(level);

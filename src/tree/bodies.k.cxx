@@ -1,13 +1,14 @@
-// Bodies: parts of a mesh with several unknowns a node that weak couplings alone tie to the rest, such as what is much
-// stiffer than what lies around it. As a body hardly deforms, a function of a coarse grid that has a body and what is
-// around it in common costs far more energy than what it stands for. So each body has functions of its own on all grids
-// (split.k.cxx). Values tell bodies apart on the mesh alone: a function of a coarse grid is in the body of its nodes.
+// Bodies: parts of a mesh that weak couplings alone tie to the rest, such as what is much stiffer than what lies around
+// it, or with one unknown a node inclusions that conduct better than the matrix around them. As a body hardly deforms,
+// a function of a coarse grid that has a body and what is around it in common costs far more energy than what it stands
+// for. So each body has functions of its own on all grids (split.k.cxx). Values tell bodies apart on the mesh alone: a
+// function of a coarse grid is in the body of its nodes.
 //
 // A body that is no larger than a cell needs no more than the functions that are linear in the whole body: its motions
-// are among them. It is compact if one of its nodes, its home, is coupled with all others, or on the mesh, where
-// couplings are short, two couplings away from all. Then all its nodes have their weights from the home's leaf, so that
-// there are at most dim + 1 functions of the body (a few more where corners of the leaf hang), however the leaves
-// divide it. The weights of nodes outside that leaf may be negative.
+// are among them; with one unknown a node it needs one, the constant. It is compact if one of its nodes, its home, is
+// coupled with all others, or on the mesh, where couplings are short, two couplings away from all. Then all its nodes
+// have their weights from the home's leaf, so that there are at most dim + 1 functions of the body, or one (a few more
+// where corners of the leaf hang), however the leaves divide it. Weights of nodes outside that leaf may be negative.
 #include "tree/bodies.hpp"
 #include "tree/coupled.hpp"
 #include "tree/dispatch.hpp"
@@ -76,12 +77,76 @@ struct FindLabels {
   const int *body;
   HD void    operator()(int p, Labels &found) const { found.join({(double)body[p], -(double)body[p]}); }
 };
-// f(q) for the nodes of a node's body that are coupled with it, itself among them
-struct InBody {
+// The one body that has more than half of all votes, if there is one: of two bodies each vote for one takes one of the
+// other's.
+struct Majority {
+  double  body = 0, lead = 0;
+  HD void join(const Majority &o)
+  {
+    const bool same = o.body == body, more = o.lead > lead;
+    lead = same ? lead + o.lead : more ? o.lead - lead : lead - o.lead;
+    body = !same && more ? o.body : body;
+  }
+};
+// Each coupling between two bodies is a vote for the stiffer one, by its larger diagonal entry, and the softer one.
+struct Votes {
+  Majority softer, stiffer;
+  HD void  join(const Votes &o) { softer.join(o.softer), stiffer.join(o.stiffer); }
+};
+struct Counts {
+  double  all = 0, softer = 0, stiffer = 0; // votes, and those for two bodies
+  double  nodes = 0, apart = 0, bodies = 0; // that vote; that are not in the matrix; bodies
+  HD void join(const Counts &o)
+  {
+    all += o.all, softer += o.softer, stiffer += o.stiffer;
+    nodes += o.nodes, apart += o.apart, bodies += o.bodies;
+  }
+};
+// f(softer): for couplings with other bodies, is the node's one the softer one?
+template <class T> struct BetweenBodies {
   const int *i, *j, *body;
+  Coupled<T> coupled;
   template <class F> HD void each(int p, const F &f) const
   {
     for (int e = i[p]; e < i[p + 1]; ++e)
+      if (const int q = j[e]; body[q] != body[p] && coupled.size(e) > 0) f(coupled.d[p] < coupled.d[q]);
+  }
+};
+template <class T> struct Vote {
+  BetweenBodies<T> between;
+  HD void          operator()(int p, Votes &votes) const
+  {
+    const double mine = between.body[p];
+    between.each(p, [&](bool softer) { (softer ? votes.softer : votes.stiffer).join({mine, 1}); });
+  }
+};
+template <class T> struct CountVotes {
+  BetweenBodies<T> between;
+  int              softer, stiffer;
+  FirstLabels      first;
+  HD void          operator()(int p, Counts &counts) const
+  {
+    Counts    mine;
+    const int body = between.body[p];
+    between.each(p, [&](bool is_softer) {
+      if (is_softer) ++mine.all;
+      mine.softer += is_softer && body == softer;
+      mine.stiffer += !is_softer && body == stiffer;
+      mine.nodes = 1;
+    });
+    mine.apart  = body != softer;
+    mine.bodies = body == first.of(p);
+    counts.join(mine);
+  }
+};
+// f(q) for the nodes of a node's body other than the matrix that are coupled with it, itself among them
+struct InBody {
+  const int *i, *j, *body;
+  int        matrix;
+  HD bool    apart(int p) const { return body[p] != matrix; }
+  template <class F> HD void each(int p, const F &f) const
+  {
+    for (int e = i[p]; apart(p) && e < i[p + 1]; ++e)
       if (body[j[e]] == body[p]) f(j[e]);
   }
 };
@@ -125,7 +190,7 @@ struct FindOthers {
   int        *others;
   HD void     operator()(int p) const
   {
-    int any = 0;
+    int any = !in.apart(p);
     in.each(p, [&](int q) { any |= pick[q].number != pick[p].number; });
     others[p] = any;
   }
@@ -154,7 +219,7 @@ template <int D> struct FindAxes {
   {
     double n = 0, mean[D] = {}, of[D][D] = {};
     axes[p] = 0;
-    if (pick[p].number != first + p) return;
+    if (pick[p].number != first + p || !in.apart(p)) return;
     in.each(p, [&](int q) {
       ++n;
       for (int k = 0; k < D; ++k) mean[k] += y[(ptrdiff_t)D * q + k];
@@ -254,7 +319,34 @@ template <class T> Bodies Setup<T>::find_bodies()
   Labels found = join_each<Labels>(exec_, points, FindLabels{joined.data()});
   if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &found, 2, MPI_DOUBLE, MPI_MAX, comm_);
   if (found.most == -found.least) return {};
-  return {true, std::move(joined)};
+  Bodies bodies{true, 0, std::move(joined)};
+  if (params_.bs == 1 && !are_inclusions(fine, d, bodies)) return {};
+  return bodies;
+}
+
+// Is there a body, the matrix, that nearly all couplings between bodies lead to from stiffer ones? Functions of their
+// own do not pay where the stiff bodies are thin, so that most nodes have such couplings, or where one of them runs all
+// through the matrix. Slivers of good meshes make bodies of two or three nodes. Collective.
+template <class T> bool Setup<T>::are_inclusions(const Level<T> &fine, const Buffer<T> &d, Bodies &bodies) const
+{
+  constexpr double nearly_all = 0.9, most = 0.5, many = 0.25, thin = 0.6, sliver = 4;
+  const int        offset = fine.distributed ? sum_before(comm_, fine.points) : 0;
+  const BetweenBodies<T> between{
+    fine.i.data(), fine.j.data(), bodies.of.data(), {fine.a.data(), d.data(), params_.bs, 0}};
+  Votes votes = join_each<Votes>(exec_, fine.points, Vote<T>{between});
+  if (fine.distributed) {
+    const std::vector<Votes> all = gather_from_all(comm_, &votes, 1).all;
+    votes                        = {};
+    for (const Votes &v : all) votes.join(v);
+  }
+  bodies.matrix = (int)votes.softer.body;
+  Counts counts = join_each<Counts>(
+    exec_, fine.points,
+    CountVotes<T>{between, bodies.matrix, (int)votes.stiffer.body, {fine.points, offset, 1, nullptr}});
+  if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &counts, 6, MPI_DOUBLE, MPI_SUM, comm_);
+  const bool runs_through = counts.stiffer > most * counts.all && counts.nodes > many * fine.nodes;
+  return counts.softer > nearly_all * counts.all && counts.nodes < thin * fine.nodes && !runs_through &&
+         counts.apart > sliver * (counts.bodies - 1);
 }
 
 // Are other nodes in bodies than at the setup? So are those that are in the same body as a neighbor now, and were not,
@@ -276,7 +368,8 @@ void Setup<T>::find_compact(Level<T> &fine, int hops, const Buffer<double> &y, C
 {
   const int    points = fine.points, first = fine.distributed ? sum_before(comm_, fine.n) : 0;
   const size_t all = bodies.axes.size();
-  const InBody in{fine.i.data(), fine.j.data(), body_.of.data()};
+  const bool   linear = params_.bs > 1; // with one unknown the constant is the one motion that costs no energy
+  const InBody in{fine.i.data(), fine.j.data(), body_.of.data(), body_.matrix};
   Buffer<Pick> pick = make<Pick>(all), next = make<Pick>(all);
   Buffer<int>  others = make<int>(all), axes = make<int>(all), spread = make<int>(all);
   const auto   tell = [&](auto &of) {
@@ -297,13 +390,16 @@ void Setup<T>::find_compact(Level<T> &fine, int hops, const Buffer<double> &y, C
     std::swap(pick, next);
   }
   for_each(exec_, points, FindOthers{in, pick.data(), others.data()});
-  with_dim(params_.dim, [&](auto dim) {
-    for_each(exec_, points,
-             FindAxes<dim.value>{in, pick.data(), first, hops > 1, y.data(), others.data(), axes.data()});
-  });
-  tell(others), tell(axes);
+  if (linear) {
+    with_dim(params_.dim, [&](auto dim) {
+      for_each(exec_, points,
+               FindAxes<dim.value>{in, pick.data(), first, hops > 1, y.data(), others.data(), axes.data()});
+    });
+    tell(axes);
+    pass(axes, hops);
+  }
+  tell(others);
   pass(others, 2 * hops); // from any node of a body to all others
-  pass(axes, hops);
   for_each(exec_, (int)all,
            TakeCompact{pick.data(), others.data(), axes.data(), bodies.axes.data(), bodies.key.data()});
 }
@@ -359,6 +455,7 @@ template <class T> void Setup<T>::gather_bodies(const Buffer<int> &number, int a
 
 #define INSTANTIATE(T) \
   template Bodies        Setup<T>::find_bodies(); \
+  template bool          Setup<T>::are_inclusions(const Level<T> &, const Buffer<T> &, Bodies &) const; \
   template bool          Hierarchy<T>::bodies_moved(); \
   template CompactBodies Setup<T>::compact_bodies(Level<T> &, const Buffer<Key> &, const Buffer<double> &); \
   template void          Setup<T>::find_home_leaves(Level<T> &, Cells &, const Buffer<Key> &, const CompactBodies &, \

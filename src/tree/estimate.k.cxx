@@ -259,7 +259,8 @@ template <class T> void NumericSetup<T>::raise_nearly_null(Level<T> &fine, Level
 // mesh's own on. How much is missing says how good the other entries are.
 template <class T> void NumericSetup<T>::correct_sums(Level<T> &fine, Level<T> &coarse)
 {
-  if (!needs_sums() || !filtered_) return;
+  const bool inclusions = params_.bs == 1 && body_functions_ == BodyFunctions::own;
+  if (!needs_sums() || !(filtered_ || inclusions)) return;
   restrict_kept(fine, coarse, sums_);
   const size_t at = (size_t)(&coarse - levels_.data() + 1) * (size_t)statistics - 2;
   join_each(exec_, coarse.n,

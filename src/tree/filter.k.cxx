@@ -177,11 +177,13 @@ template <class T> bool NumericSetup<T>::jumps()
 // In space the setup of the smoothed interpolation and its W-cycle would take longer than they save: there the smoother
 // gets a higher degree, which takes fewer iterations in the same time. With several unknowns a node such setups and
 // cycles take twice the time in the plane, too: there the degree is high enough, and bodies have functions of their own
-// unless they are too many. stay: values are nearly those of before.
+// unless they are too many; so have inclusions with one. stay: values are nearly those of before.
 template <class T> void NumericSetup<T>::look_for_jumps(bool stay)
 {
-  const bool by_degree = params_.dim == 3 && !sweeps(), bodies = params_.all_take_part && params_.bs > 1 && !sweeps();
-  const bool never = params_.dim == 2 && bodies && !gave_up_bodies_;
+  const bool by_degree = params_.dim == 3 && !sweeps(), several = params_.bs > 1;
+  const bool bodies =
+    several ? body_functions_ != BodyFunctions::too_many : body_functions_ == BodyFunctions::own;
+  const bool never = params_.dim == 2 && params_.all_take_part && !sweeps() && bodies;
   if (params_.filter != Filter::automatic) filtered_ = params_.filter == Filter::on;
   else if (never) filtered_ = false;
   else if (!by_degree) filtered_ = (stay && filtered_ && !sweeps()) || jumps();

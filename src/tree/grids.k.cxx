@@ -106,8 +106,8 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree, const Bo
   Buffer<double>    &sorted = points_.y;
   const bool         balanced = params_.dim == 3 && !params_.aggregation;
   std::vector<Cells> taken;
-  numeric_.give_up_bodies(false);
-  body_ = {bodies.any, make_unset<int>(bodies.of.size())};
+  numeric_.set_body_functions(bodies.any ? BodyFunctions::own : BodyFunctions::none);
+  body_ = {bodies.any, bodies.matrix, make_unset<int>(bodies.of.size())};
   for_each(exec_, (int)bodies.of.size(), CopyValues<int>{bodies.of.data(), body_.of.data()});
   for (int k = 0; levels_.back().nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
@@ -118,7 +118,7 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree, const Bo
     Sizes        sizes{k ? few_vertices() : 0, 0.8 * nodes}; // no tree is finer than the first one
     if (const Failure::Kind kind = next_grid(std::move(cells), leaves, keys, sorted, sizes)) return kind;
     if (sizes.again) { // a grid that is small enough is the last one, where bodies stay apart
-      if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact)) break;
+      if (params_.bs > 1 && nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact)) break;
       --k;
       continue;
     }

@@ -77,8 +77,8 @@ public:
   void     transpose_pattern(Level<T> &level);
   void     transpose_values(Level<T> &level);
   bool     filtered() const { return filtered_; }
-  void     give_up_bodies(bool on_mesh) { gave_up_bodies_ = on_mesh; } // (bodies.k.cxx)
-  bool     gave_up_bodies() const { return gave_up_bodies_; }
+  void     set_body_functions(BodyFunctions of_mesh) { body_functions_ = of_mesh; } // (bodies.k.cxx)
+  BodyFunctions body_functions() const { return body_functions_; }
   bool     anew() const { return anew_; }
   bool     convective() const { return convective_; }
   bool     symmetric() const { return symmetric_; }
@@ -130,7 +130,7 @@ private:
   bool                       filtered_ = false; // the interpolation is smoothed
   bool                       anew_ = true;      // the last run() met a matrix of another shape
   bool                       jumps_in_space_ = false; // where only the degree of the smoother follows from it
-  bool                       gave_up_bodies_ = false; // on the mesh: they are too many for functions of their own
+  BodyFunctions              body_functions_ = BodyFunctions::none; // on the mesh
   bool                       symmetric_ = true, convective_ = false; // asymmetry outweighs diffusion on some grid
   Buffer<T>                  old_; // values of a grid before; stays on a device, whose driver takes 0.2 ms for it
 };
@@ -170,8 +170,7 @@ public:
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      constrained() const { return constrained_.total; }
   double                      parts() const { return levels_[0].blocks.part_functions.count(); }
-  bool                        bodies() const { return bodies_.any; }
-  bool                        gave_up_bodies() const { return numeric_.gave_up_bodies(); }
+  BodyFunctions               body_functions() const { return numeric_.body_functions(); }
   double                      crowded() const { return crowded_; } // nodes in cells of too many that cannot be split
   bool                        filtered() const { return numeric_.filtered(); }
   bool                        convective() const { return numeric_.convective(); }

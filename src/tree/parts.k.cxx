@@ -60,17 +60,30 @@ template <class T> struct FindRoots {
     const int first = begin[l], end = begin[l + 1];
     int       others = end - first - 1; // parts of own nodes beside one
     for (int p = first; p < end && (others > 0 || !alone); ++p)
-      for (int e = i[p]; e < i[p + 1]; ++e) {
+      for (int e = i[p]; leaf[p] == l && e < i[p + 1]; ++e) {
         if (leaf[j[e]] != l || root[j[e]] == root[p]) continue;
-        const int a = root_of(root, p), b = root_of(root, j[e]), larger = a < b ? b : a;
+        const int a = root_of(root, p), b = root_of(root, j[e]), lesser = a < b ? a : b, larger = a < b ? b : a;
         if (a == b || !coupled(p, e, j[e])) continue;
-        root[larger] = a < b ? a : b;
-        others -= larger < end;
+        root[larger] = lesser;
+        others -= lesser >= first && larger < end; // nodes of compact bodies may come before
       }
     for (int p = first; p < end; ++p) root[p] = root[root[p]]; // of lesser nodes it is known already
     for (int p = first; p < end && !alone; ++p)
       for (int e = i[p]; e < i[p + 1]; ++e)
         if (const int q = j[e]; q >= end && leaf[q] == l) root[q] = root_of(root, q);
+  }
+};
+// Nodes of compact bodies (bodies.k.cxx) lie in the leaves of others.
+template <class T> struct JoinAnywhere {
+  const int *i, *j, *leaf;
+  Coupled<T> coupled;
+  int        matrix; // of which no node does
+  int       *root;
+  HD void    operator()(int p) const
+  {
+    for (int e = i[p]; coupled.body[p] != matrix && e < i[p + 1]; ++e)
+      if (leaf[p] == leaf[j[e]] && parent_of(root, p) != parent_of(root, j[e]) && coupled(p, e, j[e]))
+        unite(root, p, j[e]);
   }
 };
 struct LargestLabels {
@@ -102,6 +115,7 @@ template <class T> struct JoinParts {
     int              part    = -1;
     Key              met[32] = {}; // pairs of parts, the last ones
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      if (leaf[p] != l) continue;
       if (root[p] != part) {
         open = 0;
         part = root[p];
@@ -250,7 +264,7 @@ bool Setup<T>::find_parts(Level<T> &fine, const Cells &cells, const Buffer<doubl
     if (!parts_.strong) d = Buffer<T>();
     return gaps;
   }
-  if (may_have_bodies()) return has_parts(fine, cells, leaf, few, d);
+  if (params_.bs > 1 && may_have_bodies()) return has_parts(fine, cells, leaf, few, d);
   const bool plane = params_.dim == 2 && params_.bs == 1; // in space functions for pockets take four times the setup
   d             = largest_diagonals(fine);
   parts_.strong = true;
@@ -286,6 +300,33 @@ template <class T> Buffer<int> Setup<T>::label_parts(Level<T> &fine, const Buffe
   return label;
 }
 
+template <class T>
+JoinedParts Setup<T>::join_parts(const Level<T> &fine, const Cells &cells, const Buffer<int> &leaf,
+                                 const Coupled<T> &coupled)
+{
+  const int        corners = fine.transfer.corners, points = fine.points, all = fine.n + fine.ghosts;
+  const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
+  const int *const vertex = cells.vertex.data();
+  JoinedParts      parts{make_unset<int>((size_t)all), make_unset<int>((size_t)all * (size_t)corners),
+                    make<int>((size_t)cells.vertices)};
+  int *const       root = parts.root.data();
+  for_each(exec_, all, Enumerate{root});
+  for_each(exec_, all * corners, Enumerate{parts.parent.data()});
+  for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root, !fine.distributed, coupled});
+  if (body_.any) {
+    for_each(exec_, points, JoinAnywhere<T>{i, j, leaf.data(), coupled, body_.matrix, root});
+    for_each(exec_, all, PointToRoot{root});
+  }
+  const FirstLabels first{points, fine.distributed ? sum_before(comm_, points) : 0, corners, nullptr};
+  for_each(exec_, points, LargestLabels{leaf.data(), root, vertex, first, parts.largest.data()});
+  if (fine.distributed) join_at_vertices(exec_, comm_, cells, parts.largest);
+  for_each(exec_, cells.n,
+           JoinParts<T>{begin, i, j, leaf.data(), root, vertex, parts.largest.data(), first, parts.parent.data(),
+                        coupled});
+  for_each(exec_, all * corners, PointToRoot{parts.parent.data()});
+  return parts;
+}
+
 // Are there more than a few components around vertices beside one for each? They count, or with one unknown a node and
 // without values their nodes, less those that a sliver may have. Collective.
 template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, double few,
@@ -296,26 +337,17 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
   // a component once at a vertex, its nodes, or the leaves that it is in
   const bool once = params_.bs > 1, nodes = !once && !parts_.strong;
   constexpr double of_sliver = 3; // nodes of a component
-  Buffer<int> root = make_unset<int>((size_t)all), parent = make_unset<int>((size_t)all * (size_t)corners);
-  Buffer<int> largest = make<int>((size_t)cells.vertices), label = make_unset<int>(parent.size()), of, part;
-  for_each(exec_, all, Enumerate{root.data()});
-  for_each(exec_, all * corners, Enumerate{parent.data()});
-  const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
-  const int *const vertex = cells.vertex.data();
-  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs, (T)parts_.weak};
-  for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root.data(), !fine.distributed, coupled});
-  const FirstLabels first{points, offset, corners, label.data()};
+  if (lost()) return false;
+  const JoinedParts joined = join_parts(fine, cells, leaf, {fine.a.data(), d.data(), params_.bs, (T)parts_.weak});
+  const Buffer<int> &root = joined.root, &parent = joined.parent, &largest = joined.largest;
+  Buffer<int>        label = make_unset<int>(parent.size()), of, part;
+  const int *const   vertex = cells.vertex.data();
+  const FirstLabels  first{points, offset, corners, label.data()};
   for_each(exec_, all * corners, first);
-  for_each(exec_, points, LargestLabels{leaf.data(), root.data(), vertex, first, largest.data()});
   if (fine.distributed) {
     of = make_unset<int>(label.size());
-    if (lost()) return false;
-    join_at_vertices(exec_, comm_, cells, largest);
     if (!once && !nodes) part = label_parts(fine, root, offset);
   }
-  for_each(exec_, cells.n,
-           JoinParts<T>{begin, i, j, leaf.data(), root.data(), vertex, largest.data(), first, parent.data(), coupled});
-  for_each(exec_, all * corners, PointToRoot{parent.data()});
   Buffer<double> sums = make<double>(2); // others; changes of ghosts
   const auto     count = [&](bool each_once) {
     sum_each(exec_, points,
@@ -346,6 +378,7 @@ template <class T> bool Setup<T>::has_parts(Level<T> &fine, const Cells &cells, 
 
 #define INSTANTIATE(T) \
   template Buffer<T> Setup<T>::largest_diagonals(Level<T> &) const; \
+  template JoinedParts Setup<T>::join_parts(const Level<T> &, const Cells &, const Buffer<int> &, const Coupled<T> &); \
   template bool      Setup<T>::find_parts(Level<T> &, const Cells &, const Buffer<double> &, const Buffer<int> &, \
                                           Buffer<T> &); \
   template bool      Setup<T>::has_parts(Level<T> &, const Cells &, const Buffer<int> &, double, const Buffer<T> &);

@@ -180,7 +180,7 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, Bu
     for_each(exec_, items, VertexOfFunction{function.data(), at.data(), from.data()});
   }
   if (body_.any) {
-    next_body_ = {true, make<int>(from.size())};
+    next_body_ = {true, body_.matrix, make<int>(from.size())};
     for_each(exec_, items,
              BodyOfFunction{corners, runs.place.data(), function.data(), body_.of.data(), next_body_.of.data()});
   }

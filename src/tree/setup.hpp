@@ -95,6 +95,14 @@ private:
 };
 
 // From coordinates to the grids, step by step.
+// The parts of leaves: what couplings tie together inside a leaf.
+struct JoinedParts {
+  Buffer<int> root;    // of each node, the first one of its part
+  Buffer<int> parent;  // at the corners of such a node: the root of the component around that vertex
+  Buffer<int> largest; // around each vertex, of the first labels of its parts (FirstLabels)
+};
+template <class T> struct Coupled;
+
 template <class T> class Setup : Context {
 public:
   Setup(const Context &context, std::vector<Level<T>> &levels, Buffer<int> &perm, Buffer<int> &where,
@@ -114,6 +122,7 @@ public:
   void          keep_order();
   void          sort_coordinates();
   Bodies        find_bodies();
+  bool          are_inclusions(const Level<T> &fine, const Buffer<T> &d, Bodies &bodies) const;
   Failure::Kind make_grids(const Tree &tree, const Bodies &bodies);
   double        crowded() const { return crowded_; }
 
@@ -133,7 +142,7 @@ private:
   }
   bool may_have_bodies() const // smoothed weights are not negative
   {
-    return params_.all_take_part && params_.bs > 1 && params_.filter != Filter::on && !sweeps() &&
+    return params_.all_take_part && params_.dim > 1 && params_.filter != Filter::on && !sweeps() &&
            !params_.aggregation;
   }
   bool smoother_knows_parts() const { return params_.all_take_part && params_.bs == 1 && params_.dim > 1; }
@@ -161,7 +170,9 @@ private:
                                            const CompactBodies &bodies, Buffer<int> &leaf);
   void                    gather_bodies(const Buffer<int> &number, int all);
   struct Parts;
-  void                    label_cores(Level<T> &fine, const Cells &cells, Parts &parts);
+  void                    label_cores(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Parts &parts);
+  JoinedParts             join_parts(const Level<T> &fine, const Cells &cells, const Buffer<int> &leaf,
+                                     const Coupled<T> &coupled);
   void                    label_others(Level<T> &fine, Parts &parts);
   int                     number_functions(Level<T> &fine, const Cells &cells, Parts &parts);
   void                    split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,

@@ -42,7 +42,7 @@ template <class T> struct Around {
 // What there is around vertices: of own nodes, then ghosts, at each corner of their leaves.
 template <class T> struct Setup<T>::Parts {
   Around<T>             at;
-  bool                  whole; // all nodes around a vertex are its core
+  bool                  whole, keep; // all nodes around a vertex are its core; all functions stay
   int                   points, all;
   const Key            *key; // of the nodes, the same for any processes; nullptr: their numbers
   // Corners, one bit each: where a node has a weight, is in the core, and where there must be a function because of it

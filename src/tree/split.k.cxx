@@ -10,7 +10,7 @@
 //
 // Where nodes have several unknowns, whose rotations must be reproduced, and where values tell parts apart in place of
 // the smoother's functions, as nearly all nodes are at such a border then, all nodes around a vertex are its core, and
-// all functions stay.
+// all functions stay. Around the vertices of bodies (bodies.k.cxx) all nodes are the core, too.
 #include "tree/labels.hpp"
 #include "tree/local_cells.hpp"
 #include "tree/split.hpp"
@@ -25,7 +25,7 @@ constexpr double of_core = 0.25;
 // In bits for the corners: has a node a weight, is it in the core, and must there be a function because of it?
 template <class T> struct FindCores {
   Around<T>      at;
-  bool           whole;
+  bool           whole, keep;
   const T       *weight;
   unsigned char *weighs, *core, *needs;
   HD void        operator()(int p) const
@@ -45,7 +45,7 @@ template <class T> struct FindCores {
     }
     weighs[p] = (unsigned char)positive;
     core[p]   = (unsigned char)(mine | main);
-    needs[p]  = (unsigned char)(whole ? positive : main);
+    needs[p]  = (unsigned char)(keep ? positive : main);
   }
 };
 template <class T> struct JoinCores {
@@ -60,6 +60,12 @@ template <class T> struct JoinCores {
         if (parent_of(parent, a) != parent_of(parent, b)) unite(parent, a, b); // mostly it is done already
       });
   }
+};
+struct ParentOfPart { // all nodes of a part are alike
+  int        corners;
+  const int *root, *of;
+  int       *parent;
+  HD void    operator()(int k) const { parent[k] = of[(ptrdiff_t)corners * root[k / corners] + k % corners]; }
 };
 struct LabelCores {
   FirstLabels          first;
@@ -179,7 +185,8 @@ template <class T> struct DropWeights {
 } // namespace
 
 // The components of cores
-template <class T> void Setup<T>::label_cores(Level<T> &fine, const Cells &cells, Parts &parts)
+template <class T>
+void Setup<T>::label_cores(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Parts &parts)
 {
   const Around<T> at = parts.at;
   const int       corners = at.corners, points = parts.points, all = parts.all;
@@ -191,10 +198,14 @@ template <class T> void Setup<T>::label_cores(Level<T> &fine, const Cells &cells
   parts.label  = make_unset<int>(parts.parent.size());
   const unsigned char *const core = parts.core.data();
   for_each(exec_, all,
-           FindCores<T>{at, parts.whole, fine.transfer.weight.data(), parts.weighs.data(), parts.core.data(),
-                        parts.needs.data()});
+           FindCores<T>{at, parts.whole, parts.keep, fine.transfer.weight.data(), parts.weighs.data(),
+                        parts.core.data(), parts.needs.data()});
   for_each(exec_, all * corners, Enumerate{parts.parent.data()});
-  for_each(exec_, points, JoinCores<T>{at, core, parts.parent.data()});
+  if (parts.whole) {
+    const JoinedParts joined = join_parts(fine, cells, leaf, at.coupled);
+    for_each(exec_, all * corners,
+             ParentOfPart{corners, joined.root.data(), joined.parent.data(), parts.parent.data()});
+  } else for_each(exec_, points, JoinCores<T>{at, core, parts.parent.data()});
   for_each(exec_, all * corners, PointToRoot{parts.parent.data()});
   for_each(exec_, all, LabelCores{{points, offset, corners, parts.label.data()}, parts.parent.data(), core});
   if (fine.distributed) {
@@ -256,13 +267,14 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   };
   Parts parts;
   parts.at     = {corners, fine.i.data(), fine.j.data(), leaf.data(), cells.vertex.data(), coupled()};
-  parts.whole  = params_.bs > 1 || (parts_.strong && !smoother_knows_parts());
+  parts.keep   = params_.bs > 1 || (parts_.strong && !smoother_knows_parts());
+  parts.whole  = parts.keep || body_.any;
   parts.points = fine.points;
   parts.all    = fine.n + fine.ghosts;
   parts.key    = (levels_.size() > 1 ? fine.start : key).data();
   int        all_new = 0;
   const auto too_many = [&] { // or none is to be split
-    label_cores(fine, cells, parts);
+    label_cores(fine, cells, leaf, parts);
     label_others(fine, parts);
     all_new = number_functions(fine, cells, parts);
     // neighbours lie anywhere: there would be no smaller grid, or in the plane with bodies one that does not pay
@@ -273,7 +285,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
   if (lost()) return; // of a device that has failed the host learns zero
   if (many) {
     if (body_.any) { // bodies no larger than cells: they share functions from here on
-      numeric_.give_up_bodies(levels_.size() == 1);
+      if (levels_.size() == 1) numeric_.set_body_functions(BodyFunctions::too_many);
       body_        = {};
       parts_.split = false;
       return;
@@ -287,7 +299,7 @@ void Setup<T>::split_leaves(Level<T> &fine, Cells &cells, const Buffer<Key> &key
     if (lost() || again) return;
   }
   parts_.split = true;
-  if (!parts.whole) {
+  if (!parts.keep) {
     for_each(exec_, parts.points, DropWeights<T>{corners, parts.number.data(), fine.transfer.weight.data()});
     if (fine.distributed) fine.exchange.forward(fine.transfer.weight.data(), corners);
   }
