@@ -57,7 +57,7 @@ static PetscErrorCode ViewJumps(PC_AuxAMG *a, const PCAuxAMGChoice &c, PetscView
     bodies = h.body_functions();
   }));
   if (bodies != BodyFunctions::none)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  stiff bodies: %s\n",
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %s: %s\n", a->bs > 1 ? "stiff bodies" : "inclusions",
                                      bodies == BodyFunctions::too_many ? "too many for functions of their own"
                                               : "coarse grids have functions of their own for each"));
   if (c.parts > 0)

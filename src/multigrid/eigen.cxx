@@ -114,6 +114,25 @@ static double largest_eigenvalue(int n, const double *a)
   return length;
 }
 
+// The inverse by LAPACK. False: it is not positive definite.
+static bool large_inverse(int n, double *a)
+{
+  PetscBLASInt order = n, info = 0;
+  LAPACKpotrf_("L", &order, a, &order, &info);
+  if (!info) LAPACKpotri_("L", &order, a, &order, &info);
+  for (int p = 0; p < n && !info; ++p)
+    for (int q = p; q < n; ++q) a[(ptrdiff_t)q * n + p] = a[(ptrdiff_t)p * n + q];
+  return !info;
+}
+
+// Are all eigenvalues of what a is the inverse of larger than `least`?
+static bool is_inverse(int n, const double *a, double least)
+{
+  double squares = 0;
+  for (ptrdiff_t k = 0; k < (ptrdiff_t)n * n; ++k) squares += a[k] * a[k];
+  return is_regular(squares, least) || largest_eigenvalue(n, a) * least < 1;
+}
+
 // With the rows that follow from others left out, the rest has an inverse G, which is zero elsewhere. A null vector of
 // each such row e is e - G A e; as these are all there are, (1 - Q Q') G (1 - Q Q') with an orthonormal basis Q of them
 // is the pseudo-inverse.
@@ -123,12 +142,15 @@ int semidefinite_inverse(int n, double *a, double tolerance)
   const size_t        size = (size_t)n;
   std::vector<double> of(a, a + size * size), z(size), y(size), basis;
   std::vector<int>    dependent;
+  constexpr int       small = 256; // the processor's memory holds it
+  if (n > small) {
+    if (large_inverse(n, a) && is_inverse(n, a, least)) return 0;
+    std::copy(of.begin(), of.end(), a);
+  }
   if (!factor_rows(n, a, least, dependent)) return -1;
   invert_factor(n, a);
   for (int d : dependent) a[(ptrdiff_t)d * n + d] = 0;
-  double squares = 0;
-  for (size_t k = 0; k < size * size; ++k) squares += a[k] * a[k];
-  if (!is_regular(squares, least) && !(largest_eigenvalue(n, a) * least < 1)) return -1;
+  if (!is_inverse(n, a, least)) return -1;
   for (int d : dependent) {
     multiply(n, a, of.data() + (ptrdiff_t)d * n, z.data());
     for (size_t p = 0; p < size; ++p) z[p] = (p == (size_t)d) - z[p];

@@ -10,7 +10,7 @@ namespace tessera::multigrid {
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
 bool symmetric_eigen(int n, double *a, double *w);
 // a := the pseudo-inverse of a symmetric matrix, whose eigenvalues below a share of the largest one are zero; returns
-// how many there are. -1: one is negative or about as large as that, or a number is not finite, and a is lost.
+// how many there are. -1: one is clearly negative or too near that share, or a number is not finite, and a is lost.
 int semidefinite_inverse(int n, double *a, double tolerance);
 // a := its inverse, or its pseudo-inverse where that has singular values below a share of the largest one, whose number
 // is returned; -1: a number is not finite.

@@ -175,11 +175,12 @@ static int invert_beside_constants(const std::vector<double> &scale, double negl
   for (size_t p = 0; p < n; ++p)
     for (size_t q = 0; q < n; ++q) a[p * n + q] += z[p] * z[q];
   const int dropped = semidefinite_inverse((int)n, a.data(), negligible);
+  if (dropped < 0) return -1;
   multiply();
   for (size_t p = 0; p < n; ++p) both += z[p] * y[p];
   for (size_t p = 0; p < n; ++p)
     for (size_t q = 0; q < n; ++q) a[p * n + q] -= z[p] * y[q] + y[p] * z[q] - both * z[p] * z[q];
-  return dropped < 0 ? -1 : dropped + 1;
+  return dropped + 1;
 }
 
 // S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.
@@ -188,9 +189,9 @@ template <class T> bool ExactSolver<T>::pseudo_inverse(std::vector<double> &a, c
 {
   const size_t        order = scale.size();
   std::vector<double> w(order);
+  dropped = 0;
   if (order && !symmetric_eigen((int)order, a.data(), w.data())) return false;
   const double small = negligible() * (order ? w[order - 1] : 0);
-  dropped = 0;
   lowest  = order && w[0] < -100 * small ? w[0] : 0;
   for (size_t e = 0; e < order; ++e) { // eigenvector e is row e of a, as LAPACK stores columns
     if (w[e] <= small) {
@@ -238,7 +239,7 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
     for (size_t q = 0; q <= p; ++q) a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]);
   // mostly no eigenvalue lies near what counts as zero, and Cholesky's factors cost a tenth of the eigenvectors
   std::vector<double> found = a;
-  dropped = invert_beside_constants(scale, negligible(), found);
+  dropped = order ? invert_beside_constants(scale, negligible(), found) : 0;
   if (dropped >= 0) {
     for (size_t p = 0; p < order; ++p)
       for (size_t q = 0; q < order; ++q) to.data()[p * order + q] = (T)(scale[p] * found[p * order + q] * scale[q]);

@@ -95,21 +95,25 @@ struct Votes {
 };
 struct Counts {
   double  all = 0, softer = 0, stiffer = 0; // votes, and those for two bodies
-  double  nodes = 0, apart = 0, bodies = 0; // that vote; that are not in the matrix; bodies
+  double  large = 0, extreme = 0;           // votes at jumps of more than ten, and of more than 1e9
+  double  nodes = 0, apart = 0, bodies = 0; // that vote; that are not in the matrix; bodies, nearly all
+  double  pairs = 0, one_sided = 0;         // of nodes of a body here, and those of which one pulls far more
   HD void join(const Counts &o)
   {
     all += o.all, softer += o.softer, stiffer += o.stiffer;
+    large += o.large, extreme += o.extreme;
     nodes += o.nodes, apart += o.apart, bodies += o.bodies;
+    pairs += o.pairs, one_sided += o.one_sided;
   }
 };
-// f(softer): for couplings with other bodies, is the node's one the softer one?
+// f(softer, q) for couplings with nodes q of other bodies: is the node's one the softer one?
 template <class T> struct BetweenBodies {
   const int *i, *j, *body;
   Coupled<T> coupled;
   template <class F> HD void each(int p, const F &f) const
   {
     for (int e = i[p]; e < i[p + 1]; ++e)
-      if (const int q = j[e]; body[q] != body[p] && coupled.size(e) > 0) f(coupled.d[p] < coupled.d[q]);
+      if (const int q = j[e]; body[q] != body[p] && coupled.size(e) > 0) f(coupled.d[p] < coupled.d[q], q);
   }
 };
 template <class T> struct Vote {
@@ -117,26 +121,40 @@ template <class T> struct Vote {
   HD void          operator()(int p, Votes &votes) const
   {
     const double mine = between.body[p];
-    between.each(p, [&](bool softer) { (softer ? votes.softer : votes.stiffer).join({mine, 1}); });
+    between.each(p, [&](bool softer, int) { (softer ? votes.softer : votes.stiffer).join({mine, 1}); });
   }
 };
 template <class T> struct CountVotes {
   BetweenBodies<T> between;
-  int              softer, stiffer;
+  int              softer, stiffer, points;
   FirstLabels      first;
   HD void          operator()(int p, Counts &counts) const
   {
     Counts    mine;
     const int body = between.body[p];
-    between.each(p, [&](bool is_softer) {
+    between.each(p, [&](bool is_softer, int q) {
       if (is_softer) ++mine.all;
+      const T jump = is_softer ? between.coupled.d[q] / between.coupled.d[p] : 0;
+      mine.large += jump > 10, mine.extreme += jump > (T)1e9;
       mine.softer += is_softer && body == softer;
       mine.stiffer += !is_softer && body == stiffer;
       mine.nodes = 1;
     });
+    for (int e = between.i[p]; e < between.i[p + 1]; ++e)
+      if (const int q = between.j[e]; q > p && q < points && between.body[q] == body) {
+        const T here = between.coupled.size(e), there = transposed(p, q);
+        ++mine.pairs;
+        mine.one_sided += fabs(here - there) > (T)0.3 * (here > there ? here : there);
+      }
     mine.apart  = body != softer;
     mine.bodies = body == first.of(p);
     counts.join(mine);
+  }
+  HD T transposed(int p, int q) const
+  {
+    for (int e = between.i[q]; e < between.i[q + 1]; ++e)
+      if (between.j[e] == p) return between.coupled.size(e);
+    return 0;
   }
 };
 // f(q) for the nodes of a node's body other than the matrix that are coupled with it, itself among them
@@ -326,10 +344,12 @@ template <class T> Bodies Setup<T>::find_bodies()
 
 // Is there a body, the matrix, that nearly all couplings between bodies lead to from stiffer ones? Functions of their
 // own do not pay where the stiff bodies are thin, so that most nodes have such couplings, or where one of them runs all
-// through the matrix. Slivers of good meshes make bodies of two or three nodes. Collective.
+// through the matrix. Slivers of good meshes make bodies of two or three nodes. With strong convection smoothed
+// interpolation is better, and beside jumps of 1e9 rounding of what stiff nodes have hides what softer ones need; jumps
+// of ten do without. Collective.
 template <class T> bool Setup<T>::are_inclusions(const Level<T> &fine, const Buffer<T> &d, Bodies &bodies) const
 {
-  constexpr double nearly_all = 0.9, most = 0.5, many = 0.25, thin = 0.6, sliver = 4;
+  constexpr double nearly_all = 0.9, most = 0.5, many = 0.25, thin = 0.55, sliver = 4, convective = 0.25;
   const int        offset = fine.distributed ? sum_before(comm_, fine.points) : 0;
   const BetweenBodies<T> between{
     fine.i.data(), fine.j.data(), bodies.of.data(), {fine.a.data(), d.data(), params_.bs, 0}};
@@ -342,9 +362,11 @@ template <class T> bool Setup<T>::are_inclusions(const Level<T> &fine, const Buf
   bodies.matrix = (int)votes.softer.body;
   Counts counts = join_each<Counts>(
     exec_, fine.points,
-    CountVotes<T>{between, bodies.matrix, (int)votes.stiffer.body, {fine.points, offset, 1, nullptr}});
-  if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &counts, 6, MPI_DOUBLE, MPI_SUM, comm_);
+    CountVotes<T>{between, bodies.matrix, (int)votes.stiffer.body, fine.points, {fine.points, offset, 1, nullptr}});
+  if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &counts, 10, MPI_DOUBLE, MPI_SUM, comm_);
   const bool runs_through = counts.stiffer > most * counts.all && counts.nodes > many * fine.nodes;
+  if (counts.large < most * counts.all || counts.extreme > 0) return false;
+  if (counts.one_sided >= convective * counts.pairs) return false;
   return counts.softer > nearly_all * counts.all && counts.nodes < thin * fine.nodes && !runs_through &&
          counts.apart > sliver * (counts.bodies - 1);
 }

@@ -113,18 +113,25 @@ template <class T> Spectrum Hierarchy<T>::spectrum(int l, int steps)
 // A V-cycle loses much of what coarse grids know of a body that is thin and bends, or of a comb, whose parts meet far
 // away: the least eigenvalue from the second coarse grid down is below 0.4 there, and above in most other problems. An
 // AMLI-cycle takes two cycles on each coarse grid whose least eigenvalue is low. On the host that is little more
-// work; on a device it is many more launches of kernels on small grids, so there it must be asked for. With several
-// unknowns a node the bound is 0.3: between 0.3 and 0.4 AMLI gains nothing there, as on nearly incompressible bodies.
+// work; on a device it is many more launches of kernels on small grids, so there it must be asked for. Where bodies in
+// the plane have functions of their own V-cycles take ever more iterations as meshes get finer, and from a million
+// unknowns a device on AMLI pays there, too. With several unknowns a node the bound is 0.3: between 0.3 and 0.4 AMLI
+// gains nothing there, as on nearly incompressible bodies.
 template <class T> void Hierarchy<T>::choose_cycle()
 {
-  constexpr double twice = 0.4, twice_on_first = 0.5, largest_weight = 1.7;
+  constexpr double twice = 0.4, twice_on_first = 0.5, largest_weight = 1.7, large_on_device = 1e6; // unknowns of each
   constexpr int    steps_of_trial = 8, steps = 5; // a weight needs fewer
   for (Level<T> &l : levels_) l.amli_weight = 0;
   if (params_.cycle == Cycle::automatic) {
     // in space, with one unknown a node and two coarse grids, what V-cycles lose is lost between the mesh and the first
     const int    l = std::min(2, last() - 1), least = params_.dim == 3 && params_.bs == 1 ? 2 : 1;
     const double slow = params_.bs == 1 ? 0.4 : 0.3;
-    if (numeric_.difficult() || sweeps() || l < least || levels_[0].by_nodes()) return;
+    const bool   launches = levels_[0].by_nodes(), bodies = numeric_.body_functions() == BodyFunctions::own;
+    int          size;
+    MPI_Comm_size(comm_, &size);
+    const bool pays =
+      !launches || (bodies && params_.dim == 2 && levels_[0].nodes * params_.bs >= large_on_device * size);
+    if (numeric_.difficult() || sweeps() || l < least || !pays) return;
     if (spectrum(l, steps_of_trial).least >= slow) return;
   } else if (params_.cycle != Cycle::amli) return;
   amli_ = true;

@@ -67,13 +67,14 @@ template <class T> struct FindRoots {
         root[larger] = lesser;
         others -= lesser >= first && larger < end; // nodes of compact bodies may come before
       }
-    for (int p = first; p < end; ++p) root[p] = root[root[p]]; // of lesser nodes it is known already
+    for (int p = first; p < end; ++p)
+      if (leaf[p] == l) root[p] = root[root[p]]; // of lesser nodes it is known already
     for (int p = first; p < end && !alone; ++p)
       for (int e = i[p]; e < i[p + 1]; ++e)
         if (const int q = j[e]; q >= end && leaf[q] == l) root[q] = root_of(root, q);
   }
 };
-// Nodes of compact bodies (bodies.k.cxx) lie in the leaves of others.
+// Nodes of compact bodies (bodies.k.cxx) are in leaves that need not hold them, and none of those that do.
 template <class T> struct JoinAnywhere {
   const int *i, *j, *leaf;
   Coupled<T> coupled;

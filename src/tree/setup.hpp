@@ -94,15 +94,15 @@ private:
   Everyone               everyone_;
 };
 
-// From coordinates to the grids, step by step.
 // The parts of leaves: what couplings tie together inside a leaf.
 struct JoinedParts {
   Buffer<int> root;    // of each node, the first one of its part
-  Buffer<int> parent;  // at the corners of such a node: the root of the component around that vertex
+  Buffer<int> parent;  // at the corners of such a node: the component around that vertex, by its first such place
   Buffer<int> largest; // around each vertex, of the first labels of its parts (FirstLabels)
 };
 template <class T> struct Coupled;
 
+// From coordinates to the grids, step by step.
 template <class T> class Setup : Context {
 public:
   Setup(const Context &context, std::vector<Level<T>> &levels, Buffer<int> &perm, Buffer<int> &where,

@@ -201,7 +201,9 @@ void Setup<T>::label_cores(Level<T> &fine, const Cells &cells, const Buffer<int>
            FindCores<T>{at, parts.whole, parts.keep, fine.transfer.weight.data(), parts.weighs.data(),
                         parts.core.data(), parts.needs.data()});
   for_each(exec_, all * corners, Enumerate{parts.parent.data()});
-  if (parts.whole) {
+  // In a body all nodes are coupled in both directions. Leaves of coarse grids may hold many functions of bodies, and a
+  // thread of a device takes a leaf.
+  if (body_.any && (levels_.size() == 1 || !fine.by_nodes())) {
     const JoinedParts joined = join_parts(fine, cells, leaf, at.coupled);
     for_each(exec_, all * corners,
              ParentOfPart{corners, joined.root.data(), joined.parent.data(), parts.parent.data()});

@@ -70,6 +70,7 @@ Solved solve(MPI_Comm comm, bool device, PetscInt m, const Conductivity &c)
   OK(KSPGetPC(ksp, &pc));
   OK(PCSetType(pc, PCAUXAMG));
   OK(PCAuxAMGSetPrecision(pc, TESSERA_PRECISION_DOUBLE));
+  OK(PCAuxAMGSetCycle(pc, PC_AUXAMG_CYCLE_AMLI)); // on a device as on a host
   OK(PCAuxAMGSetBackend(pc, device ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
   std::vector<double> here;
   for (PetscInt p = first; p < last; ++p) here.insert(here.end(), {(double)(p % m), (double)(p / m)});
@@ -90,11 +91,13 @@ Solved solve(MPI_Comm comm, bool device, PetscInt m, const Conductivity &c)
   return solved;
 }
 
-Solved solve(PetscInt m, const Conductivity &c)
+// reaches: can the residual be as small as that?
+Solved solve(PetscInt m, const Conductivity &c, bool reaches = true)
 {
   const Solved one = solve(PETSC_COMM_SELF, false, m, c), all = solve(PETSC_COMM_WORLD, unit_cuda(), m, c);
   EXPECT_EQ(one.bodies, all.bodies);
   EXPECT_EQ(one.grids, all.grids);
+  if (!reaches) return one;
   EXPECT_NEAR((double)one.iterations, (double)all.iterations, 1);
   for (const Solved *of : {&one, &all}) EXPECT_LT(of->residual, 1.01e-6);
   return one;
@@ -129,21 +132,26 @@ TEST(auxamg_inclusions, have_one_function)
   const Solved   with = solve(m, squares(8, 2, 1e4)), without = solve(m, squares(8, 2, 1));
   ASSERT_GE(with.grids.size(), 3u);
   EXPECT_EQ(without.bodies, BodyFunctions::none);
-  for (size_t l : {1, 2})
-    EXPECT_NEAR(with.grids[l], without.grids[l] + inclusions, 0.3 * without.grids[l]) << "grid " << l;
+  for (size_t l : {1, 2}) {
+    EXPECT_GE(with.grids[l], without.grids[l]) << "grid " << l;
+    EXPECT_LE(with.grids[l], without.grids[l] + 1.05 * inclusions) << "grid " << l;
+  }
 }
 
-// What is no inclusion has none: layers, soft inclusions, slivers, a network that runs through the matrix.
+// What is no inclusion has none: layers, soft inclusions, a network that runs through the matrix, random elements. Nor
+// have some that conduct little better, or so well that rounding hides the rest.
 TEST(auxamg_inclusions, are_not_everywhere)
 {
   const PetscInt     m = 81;
   const Conductivity none[] = {
     [](PetscInt, PetscInt y) { return y / 9 % 2 ? 1e4 : 1.; },
     squares(9, 4, 1e-4),
+    squares(9, 4, 5),
     [](PetscInt x, PetscInt y) { return x % 6 < 2 || y % 6 < 2 ? 1e4 : 1.; },
     [](PetscInt x, PetscInt y) { return std::pow(10., 4 * hash((int)x, (int)y, 2)); },
   };
   for (const Conductivity &c : none) EXPECT_EQ(solve(m, c).bodies, BodyFunctions::none) << &c - none;
+  EXPECT_EQ(solve(m, squares(9, 4, 1e12), false).bodies, BodyFunctions::none);
 }
 
 // Conductivities that are others at a next setup: inclusions come and go.

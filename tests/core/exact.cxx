@@ -43,8 +43,7 @@ TEST(Exact, GeneralInverse)
   EXPECT_EQ(multigrid::general_inverse(n, x.data(), 1e-11), -1);
 }
 
-// Symmetric matrices of all ranks: the pseudo-inverse by Moore's four conditions, of which three follow from the first
-// and symmetry here.
+// Symmetric matrices of all ranks: the pseudo-inverse by Moore's and Penrose's conditions.
 TEST(Exact, SemidefiniteInverse)
 {
   for (int n : {1, 7, 60, 300})
@@ -78,11 +77,32 @@ TEST(Exact, SemidefiniteInverse)
           }
           EXPECT_NEAR(one, other, 1e-8) << n << " " << lost;
         }
-      a[(size_t)(n * n - 1)] -= 3; // an eigenvalue is negative
-      EXPECT_EQ(multigrid::semidefinite_inverse(n, a.data(), 1e-11), -1);
-      a[0] = NAN;
-      EXPECT_EQ(multigrid::semidefinite_inverse(n, a.data(), 1e-11), -1);
+      std::vector<double> bad = a;
+      bad[(size_t)(n * n - 1)] -= 3; // an eigenvalue is negative
+      EXPECT_EQ(multigrid::semidefinite_inverse(n, bad.data(), 1e-11), -1);
+      for (int k : {0, n - 1}) {
+        bad                = a;
+        bad[(size_t)k]     = NAN;
+        bad[(size_t)(k * n)] = NAN;
+        EXPECT_EQ(multigrid::semidefinite_inverse(n, bad.data(), 1e-11), -1);
+      }
     }
+}
+
+// Eigenvalues that are small, or negative, and not zero
+TEST(Exact, SemidefiniteInverseKeepsSmallEigenvalues)
+{
+  const int n = 12;
+  for (double last : {1e-9, 1e-6, -1e-9, -1e-6}) {
+    std::vector<double> a((size_t)(n * n)), x;
+    for (int i = 0; i < n; ++i) // the vector of ones has the eigenvalue `last`
+      for (int j = 0; j < n; ++j) a[(size_t)(i * n + j)] = (i == j) - (1 - last) / n;
+    x = a;
+    EXPECT_EQ(multigrid::semidefinite_inverse(n, x.data(), 1e-11), last > 0 ? 0 : -1) << last;
+    if (last > 0) {
+      EXPECT_NEAR(last * n * x[1], 1, 1e-4);
+    }
+  }
 }
 
 // Unknowns without an entry, as truncation leaves them: the others have their inverse, by a device, too, without
