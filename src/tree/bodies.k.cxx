@@ -44,7 +44,7 @@ template <class T> struct FindSingle {
   HD void    operator()(int p) const
   {
     int any = 0;
-    for (int e = i[p]; e < i[p + 1]; ++e) any |= j[e] != p && coupled(p, e, j[e]);
+    for (int e = i[p]; !any && e < i[p + 1]; ++e) any = j[e] != p && coupled(p, e, j[e]);
     single[p] = !any;
   }
 };
@@ -76,86 +76,6 @@ struct Labels {
 struct FindLabels {
   const int *body;
   HD void    operator()(int p, Labels &found) const { found.join({(double)body[p], -(double)body[p]}); }
-};
-// The one body that has more than half of all votes, if there is one: of two bodies each vote for one takes one of the
-// other's.
-struct Majority {
-  double  body = 0, lead = 0;
-  HD void join(const Majority &o)
-  {
-    const bool same = o.body == body, more = o.lead > lead;
-    lead = same ? lead + o.lead : more ? o.lead - lead : lead - o.lead;
-    body = !same && more ? o.body : body;
-  }
-};
-// Each coupling between two bodies is a vote for the stiffer one, by its larger diagonal entry, and the softer one.
-struct Votes {
-  Majority softer, stiffer;
-  HD void  join(const Votes &o) { softer.join(o.softer), stiffer.join(o.stiffer); }
-};
-struct Counts {
-  double  all = 0, softer = 0, stiffer = 0; // votes, and those for two bodies
-  double  large = 0, extreme = 0;           // votes at jumps of more than ten, and of more than 1e9
-  double  nodes = 0, apart = 0, bodies = 0; // that vote; that are not in the matrix; bodies, nearly all
-  double  pairs = 0, one_sided = 0;         // of nodes of a body here, and those of which one pulls far more
-  HD void join(const Counts &o)
-  {
-    all += o.all, softer += o.softer, stiffer += o.stiffer;
-    large += o.large, extreme += o.extreme;
-    nodes += o.nodes, apart += o.apart, bodies += o.bodies;
-    pairs += o.pairs, one_sided += o.one_sided;
-  }
-};
-// f(softer, q) for couplings with nodes q of other bodies: is the node's one the softer one?
-template <class T> struct BetweenBodies {
-  const int *i, *j, *body;
-  Coupled<T> coupled;
-  template <class F> HD void each(int p, const F &f) const
-  {
-    for (int e = i[p]; e < i[p + 1]; ++e)
-      if (const int q = j[e]; body[q] != body[p] && coupled.size(e) > 0) f(coupled.d[p] < coupled.d[q], q);
-  }
-};
-template <class T> struct Vote {
-  BetweenBodies<T> between;
-  HD void          operator()(int p, Votes &votes) const
-  {
-    const double mine = between.body[p];
-    between.each(p, [&](bool softer, int) { (softer ? votes.softer : votes.stiffer).join({mine, 1}); });
-  }
-};
-template <class T> struct CountVotes {
-  BetweenBodies<T> between;
-  int              softer, stiffer, points;
-  FirstLabels      first;
-  HD void          operator()(int p, Counts &counts) const
-  {
-    Counts    mine;
-    const int body = between.body[p];
-    between.each(p, [&](bool is_softer, int q) {
-      if (is_softer) ++mine.all;
-      const T jump = is_softer ? between.coupled.d[q] / between.coupled.d[p] : 0;
-      mine.large += jump > 10, mine.extreme += jump > (T)1e9;
-      mine.softer += is_softer && body == softer;
-      mine.stiffer += !is_softer && body == stiffer;
-      mine.nodes = 1;
-    });
-    for (int e = between.i[p]; e < between.i[p + 1]; ++e)
-      if (const int q = between.j[e]; q > p && q < points && between.body[q] == body) {
-        const T here = between.coupled.size(e), there = transposed(p, q);
-        ++mine.pairs;
-        mine.one_sided += fabs(here - there) > (T)0.3 * (here > there ? here : there);
-      }
-    mine.apart  = body != softer;
-    mine.bodies = body == first.of(p);
-    counts.join(mine);
-  }
-  HD T transposed(int p, int q) const
-  {
-    for (int e = between.i[q]; e < between.i[q + 1]; ++e)
-      if (between.j[e] == p) return between.coupled.size(e);
-    return 0;
-  }
 };
 // f(q) for the nodes of a node's body other than the matrix that are coupled with it, itself among them
 struct InBody {
@@ -342,35 +262,6 @@ template <class T> Bodies Setup<T>::find_bodies()
   return bodies;
 }
 
-// Is there a body, the matrix, that nearly all couplings between bodies lead to from stiffer ones? Functions of their
-// own do not pay where the stiff bodies are thin, so that most nodes have such couplings, or where one of them runs all
-// through the matrix. Slivers of good meshes make bodies of two or three nodes. With strong convection smoothed
-// interpolation is better, and beside jumps of 1e9 rounding of what stiff nodes have hides what softer ones need; jumps
-// of ten do without. Collective.
-template <class T> bool Setup<T>::are_inclusions(const Level<T> &fine, const Buffer<T> &d, Bodies &bodies) const
-{
-  constexpr double nearly_all = 0.9, most = 0.5, many = 0.25, thin = 0.55, sliver = 4, convective = 0.25;
-  const int        offset = fine.distributed ? sum_before(comm_, fine.points) : 0;
-  const BetweenBodies<T> between{
-    fine.i.data(), fine.j.data(), bodies.of.data(), {fine.a.data(), d.data(), params_.bs, 0}};
-  Votes votes = join_each<Votes>(exec_, fine.points, Vote<T>{between});
-  if (fine.distributed) {
-    const std::vector<Votes> all = gather_from_all(comm_, &votes, 1).all;
-    votes                        = {};
-    for (const Votes &v : all) votes.join(v);
-  }
-  bodies.matrix = (int)votes.softer.body;
-  Counts counts = join_each<Counts>(
-    exec_, fine.points,
-    CountVotes<T>{between, bodies.matrix, (int)votes.stiffer.body, fine.points, {fine.points, offset, 1, nullptr}});
-  if (fine.distributed) MPI_Allreduce(MPI_IN_PLACE, &counts, 10, MPI_DOUBLE, MPI_SUM, comm_);
-  const bool runs_through = counts.stiffer > most * counts.all && counts.nodes > many * fine.nodes;
-  if (counts.large < most * counts.all || counts.extreme > 0) return false;
-  if (counts.one_sided >= convective * counts.pairs) return false;
-  return counts.softer > nearly_all * counts.all && counts.nodes < thin * fine.nodes && !runs_through &&
-         counts.apart > sliver * (counts.bodies - 1);
-}
-
 // Are other nodes in bodies than at the setup? So are those that are in the same body as a neighbor now, and were not,
 // or the other way round. A few may, less than a line (surface) across half of the mesh has. Collective.
 template <class T> bool Hierarchy<T>::bodies_moved()
@@ -477,7 +368,6 @@ template <class T> void Setup<T>::gather_bodies(const Buffer<int> &number, int a
 
 #define INSTANTIATE(T) \
   template Bodies        Setup<T>::find_bodies(); \
-  template bool          Setup<T>::are_inclusions(const Level<T> &, const Buffer<T> &, Bodies &) const; \
   template bool          Hierarchy<T>::bodies_moved(); \
   template CompactBodies Setup<T>::compact_bodies(Level<T> &, const Buffer<Key> &, const Buffer<double> &); \
   template void          Setup<T>::find_home_leaves(Level<T> &, Cells &, const Buffer<Key> &, const CompactBodies &, \

@@ -17,8 +17,8 @@ const auto *const petsc = testing::AddGlobalTestEnvironment(new Petsc);
 
 using Conductivity = std::function<double(PetscInt x, PetscInt y)>; // of the cell whose lower left corner this is
 
-// Bilinear elements on m x m nodes, whose lowest line is tied.
-Mat matrix(MPI_Comm comm, PetscInt m, const Conductivity &c)
+// Bilinear elements on m x m nodes, whose lowest line is tied, and upwind differences for a wind along the lines.
+Mat matrix(MPI_Comm comm, PetscInt m, const Conductivity &c, double wind = 0)
 {
   const double element[4][4] = {{4, -1, -1, -2}, {-1, 4, -2, -1}, {-1, -2, 4, -1}, {-2, -1, -1, 4}}; // times 6
   PetscInt     first, last;
@@ -35,6 +35,8 @@ Mat matrix(MPI_Comm comm, PetscInt m, const Conductivity &c)
         for (int b = 0; b < 4; ++b) add(node[a], node[b], c(x, y) / 6 * element[a][b]);
     }
   for (PetscInt p = 0; p < m; ++p) add(p, p, 1);
+  for (PetscInt p = 0; p < m * m && wind > 0; ++p)
+    if (p % m) add(p, p, wind), add(p, p - 1, -wind);
   OK(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   OK(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   return A;
@@ -47,7 +49,7 @@ struct Solved {
   double              residual; // in relation to the right-hand side
 };
 
-Solved solve(MPI_Comm comm, bool device, PetscInt m, const Conductivity &c)
+Solved solve(MPI_Comm comm, bool device, PetscInt m, const Conductivity &c, double wind = 0)
 {
   Solved      solved;
   KSP         ksp;
@@ -55,7 +57,7 @@ Solved solve(MPI_Comm comm, bool device, PetscInt m, const Conductivity &c)
   Vec         b, x;
   PetscInt    first, last;
   PetscReal   norm[2];
-  Mat         A = matrix(comm, m, c);
+  Mat         A = matrix(comm, m, c, wind);
   OK(MatGetOwnershipRange(A, &first, &last));
   OK(MatCreateVecs(A, &x, &b));
   double *v;
@@ -63,7 +65,8 @@ Solved solve(MPI_Comm comm, bool device, PetscInt m, const Conductivity &c)
   for (PetscInt p = first; p < last; ++p) v[p - first] = hash((int)(p % m), (int)(p / m), 1) - 0.5;
   OK(VecRestoreArray(b, &v));
   OK(KSPCreate(comm, &ksp));
-  OK(KSPSetType(ksp, KSPCG));
+  OK(KSPSetType(ksp, wind > 0 ? KSPBCGS : KSPCG));
+  OK(KSPSetPCSide(ksp, wind > 0 ? PC_RIGHT : PC_LEFT));
   OK(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
   OK(KSPSetTolerances(ksp, 1e-6, PETSC_DEFAULT, PETSC_DEFAULT, 100));
   OK(KSPSetOperators(ksp, A, A));
@@ -139,7 +142,7 @@ TEST(auxamg_inclusions, have_one_function)
 }
 
 // What is no inclusion has none: layers, soft inclusions, a network that runs through the matrix, random elements. Nor
-// have some that conduct little better, or so well that rounding hides the rest.
+// have some that conduct little better, or so well that rounding hides the rest, or with a strong wind around them.
 TEST(auxamg_inclusions, are_not_everywhere)
 {
   const PetscInt     m = 81;
@@ -152,6 +155,8 @@ TEST(auxamg_inclusions, are_not_everywhere)
   };
   for (const Conductivity &c : none) EXPECT_EQ(solve(m, c).bodies, BodyFunctions::none) << &c - none;
   EXPECT_EQ(solve(m, squares(9, 4, 1e12), false).bodies, BodyFunctions::none);
+  EXPECT_EQ(solve(PETSC_COMM_WORLD, unit_cuda(), m, squares(9, 4, 1e4), 0.1).bodies, BodyFunctions::own);
+  EXPECT_EQ(solve(PETSC_COMM_WORLD, unit_cuda(), m, squares(9, 4, 1e4), 20).bodies, BodyFunctions::none);
 }
 
 // Conductivities that are others at a next setup: inclusions come and go.
