@@ -241,8 +241,8 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
    Notes:
    By default it is the V-cycle, and the W-cycle where coefficients jump and where convection dominates. On the host it
    is the AMLI-cycle where V-cycles are slow, as in thin bodies and between the teeth of combs; the first setup finds
-   that out by eight steps on a coarse grid. On a device it does so from a million unknowns in the plane on, where stiff
-   bodies or inclusions have functions of their own.
+   that out by eight steps on a coarse grid. On a device it does so from a million unknowns a card in the plane on,
+   where stiff bodies or inclusions have functions of their own.
 
    The K-cycle is no linear operator: other Krylov methods than `KSPCG` and `KSPFCG` must be flexible (`KSPFGMRES`).
 

@@ -61,7 +61,7 @@ TEST(Exact, SemidefiniteInverse)
         for (int j = 0; j < n; ++j)
           for (int k = 0; k < rank; ++k)
             a[(size_t)(i * n + j)] += basis[(size_t)(i * rank + k)] * basis[(size_t)(j * rank + k)];
-      std::vector<double> x = a, of_x, back;
+      std::vector<double> x = a;
       ASSERT_EQ(multigrid::semidefinite_inverse(n, x.data(), 1e-11), lost) << n;
       EXPECT_LT(defect(n, a, x), 1e-9) << n << " " << lost;
       EXPECT_LT(defect(n, x, a), 1e-7 * *std::max_element(x.begin(), x.end())) << n << " " << lost;
