@@ -256,6 +256,9 @@ int main(int argc, char **argv)
     test:
       suffix: convection_blocks
       args: -n 60 -bs 2 -wind 200
+    test: # beside diagonal entries a million times as large; taken for symmetric it is 17 iterations
+      suffix: convection_jumps
+      args: -n 80 -jump 1e6 -wind 200
 
   test:
     suffix: convection_strong

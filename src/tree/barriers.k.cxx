@@ -65,8 +65,9 @@ template <class T> bool Setup<T>::has_thin_barriers(Level<T> &fine, const Buffer
   sum_each(exec_, fine.points, CountBesideBarriers<T>{fine.i.data(), fine.j.data(), fine.a.data(), y.data()},
            sum.data());
   if (!(total(fetch(sum, 0)) > 0.5 * std::sqrt(fine.nodes)) || has_jumps(fine, d)) return false;
-  Buffer<T> noise[] = {make_unset<T>(d.size()), make_unset<T>(d.size())};
-  return !numeric_.asymmetric(fine, noise[0].data(), noise[1].data());
+  Buffer<T> inverse = make_unset<T>(d.size()), noise[] = {make_unset<T>(d.size()), make_unset<T>(d.size())};
+  for_each(exec_, (int)d.size(), Inverse<T>{d.data(), inverse.data()});
+  return !numeric_.asymmetric(fine, inverse.data(), noise[0].data(), noise[1].data());
 }
 
 #define INSTANTIATE(T) \

@@ -328,14 +328,6 @@ template <class T> void NumericSetup<T>::lanczos(const std::vector<int> &grids, 
 // statistics of all, on the host.
 template <class T> Buffer<double> NumericSetup<T>::estimate(std::vector<int> grids)
 {
-  // symmetric_ tells it of the first coarse grid, which may not be known yet. Own vectors, as the levels' hold the
-  // state of Lanczos' method.
-  const auto mesh_is_asymmetric = [&] {
-    Level<T>    &mesh = levels_[0];
-    const size_t n = (size_t)(mesh.n + mesh.ghosts) * (size_t)mesh.bs;
-    Buffer<T>    x = make_unset<T>(n), y = make_unset<T>(n);
-    return asymmetric(mesh, x.data(), y.data());
-  };
   int taken = multigrid::lanczos_steps;
   lanczos(grids, 0, taken);
   for (;;) {
@@ -350,8 +342,6 @@ template <class T> Buffer<double> NumericSetup<T>::estimate(std::vector<int> gri
     if (!divided.empty()) MPI_Allreduce(MPI_IN_PLACE, more.data(), (int)more.size(), MPI_INT, MPI_MAX, comm_);
     for (size_t k = 0; k < divided.size(); ++k)
       if (more[k]) left.push_back(divided[k]);
-    const auto mesh = std::find(left.begin(), left.end(), 0);
-    if (mesh != left.end() && taken == multigrid::asymmetric_lanczos_steps && mesh_is_asymmetric()) left.erase(mesh);
     if (left.empty()) return found;
     grids = std::move(left);
     lanczos(grids, taken, taken + multigrid::further_lanczos_steps);

@@ -82,7 +82,7 @@ public:
   bool     anew() const { return anew_; }
   bool     convective() const { return convective_; }
   bool     symmetric() const { return symmetric_; }
-  bool     asymmetric(Level<T> &level, T *x, T *y);
+  bool     asymmetric(Level<T> &level, const T *inverse, T *x, T *y);
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const;
   uint64_t setups() const { return setups_; }

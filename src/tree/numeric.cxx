@@ -60,10 +60,10 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     old_ = make_unset<T>(largest);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
-    if (l == 1) symmetric_ = !asymmetric(level, level.work.x.data(), level.work.r.data());
     if (l && !symmetric_) stabilise(level);
     diagonal(level, l, perm, place);
     if (l == last) break;
+    if (!l) symmetric_ = !asymmetric(level, level.inverse.data(), level.work.x.data(), level.work.r.data());
     if (!l) {
       const bool before = filtered_;
       weights_stay      = shape_stays && before && !sweeps();

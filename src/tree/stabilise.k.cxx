@@ -17,34 +17,23 @@ namespace tessera::tree {
 
 namespace {
 
-// Beside the diagonal; what rounding does to a symmetric operator is less.
+// Of rows and columns divided by the roots of the diagonal; what rounding does to a symmetric operator is less.
 constexpr double least_asymmetry = 1e-5;
 // Such a share of a grid's nodes has got more than so much of its diagonal entry: convection prevails.
 constexpr double much_added = 0.05, much_of_grid = 0.02;
 
 template <class T> struct Noise {
   uint64_t seed;
+  const T *inverse;
   T       *v;
-  HD void  operator()(int p) const { v[p] = (T)scattered(golden_ratio * (2 * (uint64_t)p + seed)); }
+  HD void  operator()(int q) const
+  {
+    v[q] = (T)(scattered(golden_ratio * (2 * (uint64_t)q + seed)) * sqrt((double)inverse[q]));
+  }
 };
 template <class T> struct Weigh {
   const T  *by;
   HD double operator()(ptrdiff_t q, T product) const { return (double)by[q] * product; }
-};
-template <class T> struct SquareDiagonal {
-  const int *i, *j;
-  const T   *a;
-  int        bs;
-  HD double  operator()(int p) const
-  {
-    const int own = own_entry(i, j, p);
-    double    sum = 0;
-    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
-      const double d = a[((ptrdiff_t)bs * own + k) * bs + k];
-      sum += d * d;
-    }
-    return sum;
-  }
 };
 
 // A row of the operator and the column of the same node, which is row p of ti, tj, ta. Counts nodes that got much.
@@ -82,22 +71,20 @@ template <class T> struct Stabilise {
 
 } // namespace
 
-// By x'A y - y'A x for vectors of noise, beside the root of the squares of the diagonal. x, y: memory for the
-// vectors, ghosts included. Collective.
-template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, T *x, T *y)
+// By x'S y - y'S x for vectors x and y of noise, where S has a_ij / sqrt(a_ii a_jj): convection counts where diffusion is
+// a millionth of that elsewhere. inverse: of the diagonal. x, y: memory for the vectors, ghosts included. Collective.
+template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, const T *inverse, T *x, T *y)
 {
   Buffer<double> sum = make<double>(1);
-  const auto     found = [&] { return level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0); };
-  for_each(exec_, level.unknowns(), Noise<T>{0, x});
-  for_each(exec_, level.unknowns(), Noise<T>{1, y});
+  const auto     product = [&](const T *v, const T *by) {
+    level.sum_rows(v, Weigh<T>{by}, sum.data());
+    return level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
+  };
+  for_each(exec_, level.unknowns(), Noise<T>{0, inverse, x});
+  for_each(exec_, level.unknowns(), Noise<T>{1, inverse, y});
   level.halo(x);
   level.halo(y);
-  level.sum_rows(x, Weigh<T>{y}, sum.data());
-  const double forward = found();
-  level.sum_rows(y, Weigh<T>{x}, sum.data());
-  const double backward = found();
-  sum_each(exec_, level.n, SquareDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs}, sum.data());
-  const bool is = std::abs(forward - backward) > least_asymmetry * std::sqrt(found());
+  const bool is = std::abs(product(x, y) - product(y, x)) > least_asymmetry * std::sqrt(level.nodes * params_.bs);
   return level.distributed ? is : total(is) > 0; // sums of a grid that each process has may differ by rounding
 }
 
@@ -117,7 +104,7 @@ template <class T> void NumericSetup<T>::stabilise(Level<T> &level)
 }
 
 #define INSTANTIATE(T) \
-  template bool NumericSetup<T>::asymmetric(Level<T> &, T *, T *); \
+  template bool NumericSetup<T>::asymmetric(Level<T> &, const T *, T *, T *); \
   template void NumericSetup<T>::stabilise(Level<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
