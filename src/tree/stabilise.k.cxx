@@ -8,6 +8,7 @@
 // which keeps row and column sums and leaves symmetric operators as they are. Of several unknowns per node each is
 // convected by itself.
 #include "tree/hierarchy.hpp"
+#include "tree/dispatch.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/random.hpp"
@@ -23,17 +24,32 @@ constexpr double least_asymmetry = 1e-5;
 constexpr double much_added = 0.05, much_of_grid = 0.02;
 
 template <class T> struct Noise {
-  uint64_t seed;
   const T *inverse;
-  T       *v;
+  T       *x, *y;
   HD void  operator()(int q) const
   {
-    v[q] = (T)(scattered(golden_ratio * (2 * (uint64_t)q + seed)) * sqrt((double)inverse[q]));
+    const T root = sqrt(inverse[q]);
+    x[q] = (T)scattered(golden_ratio * (2 * (uint64_t)q)) * root;
+    y[q] = (T)scattered(golden_ratio * (2 * (uint64_t)q + 1)) * root;
   }
 };
-template <class T> struct Weigh {
-  const T  *by;
-  HD double operator()(ptrdiff_t q, T product) const { return (double)by[q] * product; }
+template <class T, int BS> struct NoiseProducts { // y'A x - x'A y
+  const int *i, *j;
+  const T   *a, *x, *y;
+  HD double  operator()(int p) const
+  {
+    T of_x[BS] = {}, of_y[BS] = {};
+    for (int e = i[p]; e < i[p + 1]; ++e)
+      for (int k = 0; k < BS; ++k)
+        for (int m = 0; m < BS; ++m) {
+          const T   v = a[((ptrdiff_t)BS * e + k) * BS + m];
+          const int q = BS * j[e] + m;
+          of_x[k] += v * x[q], of_y[k] += v * y[q];
+        }
+    double sum = 0;
+    for (int k = 0; k < BS; ++k) sum += (double)y[BS * p + k] * of_x[k] - (double)x[BS * p + k] * of_y[k];
+    return sum;
+  }
 };
 
 // A row of the operator and the column of the same node, which is row p of ti, tj, ta. Counts nodes that got much.
@@ -71,20 +87,20 @@ template <class T> struct Stabilise {
 
 } // namespace
 
-// By x'S y - y'S x for vectors x and y of noise, where S has a_ij / sqrt(a_ii a_jj): convection counts where diffusion is
+// By y'S x - x'S y for vectors x and y of noise, where S has a_ij / sqrt(a_ii a_jj): convection counts where diffusion is
 // a millionth of that elsewhere. inverse: of the diagonal. x, y: memory for the vectors, ghosts included. Collective.
 template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, const T *inverse, T *x, T *y)
 {
   Buffer<double> sum = make<double>(1);
-  const auto     product = [&](const T *v, const T *by) {
-    level.sum_rows(v, Weigh<T>{by}, sum.data());
-    return level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
-  };
-  for_each(exec_, level.unknowns(), Noise<T>{0, inverse, x});
-  for_each(exec_, level.unknowns(), Noise<T>{1, inverse, y});
+  for_each(exec_, level.unknowns(), Noise<T>{inverse, x, y});
   level.halo(x);
   level.halo(y);
-  const bool is = std::abs(product(x, y) - product(y, x)) > least_asymmetry * std::sqrt(level.nodes * params_.bs);
+  with_block(params_.bs, [&](auto b) {
+    sum_each(exec_, level.n,
+             NoiseProducts<T, b.value>{level.i.data(), level.j.data(), level.a.data(), x, y}, sum.data());
+  });
+  const double mine = fetch(sum, 0), all = level.distributed ? total(mine) : mine;
+  const bool   is = std::abs(all) > least_asymmetry * std::sqrt(level.nodes * params_.bs);
   return level.distributed ? is : total(is) > 0; // sums of a grid that each process has may differ by rounding
 }
 
