@@ -1,6 +1,6 @@
 // PCGetInterpolations() and PCGetCoarseOperators() of PC auxamg.
 #include "auxamg/pcauxamg.hpp"
-#include "tree/entries.hpp"
+#include "tree/galerkin/entries.hpp"
 #include "petsc/entries.hpp"
 
 using tessera::PC_AuxAMG;

@@ -1,5 +1,5 @@
 // What PC auxamg says of itself.
-#include "tree/morton.hpp"
+#include "tree/cells/morton.hpp"
 #include "auxamg/pcauxamg.hpp"
 #include "petsc/shell.hpp"
 #include <cmath>

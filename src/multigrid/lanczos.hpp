@@ -188,19 +188,16 @@ inline int steps_taken(const double *s)
   return m;
 }
 
-// Are more than the `taken` steps needed? Estimates of the eigenvalues of a mesh rise ever more slowly, from 2 % on by
-// less than the bound has on top. Where an eigenvalue lies above all others, as a few bad elements give it, they rise
-// faster again when the vectors have found it. Of matrices that are not symmetric, of which they rise for long and say
+// Are more than the `taken` steps needed? Where the last one has raised the estimate by so much that the next ones may
+// raise it by more than the bound has on top. Of matrices that are not symmetric, of which it rises for long and says
 // little, no more than asymmetric_lanczos_steps are taken.
 inline bool needs_steps(const double *s, int taken, bool symmetric)
 {
-  constexpr double much = 0.02, hardly = 0.005, slower = 0.8;
+  constexpr double hardly = 1.005;
   if (steps_taken(s) < taken) return false;
   if (!symmetric) return taken < asymmetric_lanczos_steps;
-  if (taken >= most_lanczos_steps) return false;
-  const double last = largest_eigenvalue(taken, s + 1), before = largest_eigenvalue(taken - 1, s + 1);
-  const double rise = last - before, rise_before = before - largest_eigenvalue(taken - 2, s + 1);
-  return rise > much * last || (rise > hardly * last && rise > slower * rise_before);
+  return taken < most_lanczos_steps &&
+         largest_eigenvalue(taken, s + 1) > hardly * largest_eigenvalue(taken - 1, s + 1);
 }
 
 // The largest eigenvalue of D^-1 A, plus a tenth, from the scalars of a level; 1 where these are of no use.

@@ -1,7 +1,7 @@
 // The grids from the trees: which leaf a node is in, the interpolation from its corners, and the pattern of the next
 // operator.
 #include "tree/setup.hpp"
-#include "tree/pairs.hpp"
+#include "tree/cells/pairs.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 

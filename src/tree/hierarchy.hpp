@@ -7,7 +7,7 @@
 // Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid
 // they are in, so restriction, prolongation and the products are loops over leaves without atomics.
 #pragma once
-#include "tree/bodies.hpp"
+#include "tree/parts/bodies.hpp"
 #include "tree/level.hpp"
 #include "tree/strategy.hpp"
 #include "exec/direct.hpp"

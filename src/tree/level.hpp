@@ -1,9 +1,9 @@
 // A level of a hierarchy: its operator, its transfer from the next grid, its smoother and the vectors of a cycle.
 #pragma once
-#include "tree/blocks.hpp"
+#include "tree/smoother/blocks.hpp"
 #include "tree/params.hpp"
 #include "tree/strategy.hpp"
-#include "tree/tree.hpp"
+#include "tree/cells/tree.hpp"
 #include "exec/exchange.hpp"
 #include "exec/index.hpp"
 #include "exec/several.hpp"

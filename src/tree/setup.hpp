@@ -1,8 +1,8 @@
 // What only the setup needs.
 #pragma once
-#include "tree/bodies.hpp"
+#include "tree/parts/bodies.hpp"
 #include "tree/hierarchy.hpp"
-#include "tree/local_cells.hpp"
+#include "tree/cells/local_cells.hpp"
 #include <vector>
 
 namespace tessera::tree {

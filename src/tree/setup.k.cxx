@@ -1,5 +1,5 @@
 // Setup: coordinates to the tree, the grids, their operators.
-#include "tree/crowded.hpp"
+#include "tree/cells/crowded.hpp"
 #include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include "exec/gather.hpp"

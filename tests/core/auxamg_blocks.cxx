@@ -1,10 +1,10 @@
 // The blocks of PC auxamg's smoother: which unknowns belong together, and the inverses, on a host and on a device.
 #include "auxamg_case.hpp"
 #include "exec/clusters.hpp"
-#include "tree/agglomerate.hpp"
-#include "tree/agglomeration.hpp"
-#include "tree/blocks.hpp"
-#include "tree/invert.hpp"
+#include "tree/part_functions/agglomerate.hpp"
+#include "tree/part_functions/agglomeration.hpp"
+#include "tree/smoother/blocks.hpp"
+#include "tree/smoother/invert.hpp"
 #include <algorithm>
 #include <array>
 #include <climits>

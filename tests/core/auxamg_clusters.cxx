@@ -2,8 +2,8 @@
 // are those of one.
 // ranks: 1 2 3 4
 #include "auxamg_case.hpp"
-#include "tree/agglomerate.hpp"
-#include "tree/pockets.hpp"
+#include "tree/part_functions/agglomerate.hpp"
+#include "tree/smoother/pockets.hpp"
 #include "exec/gather.hpp"
 #include "exec/sets.hpp"
 #include <algorithm>

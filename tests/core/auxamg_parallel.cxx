@@ -1,6 +1,6 @@
 // The tree that several processes divide against the tree of one: leaves, vertices, their numbers and owners.
 // ranks: 1 2 3 4
-#include "tree/local_cells.hpp"
+#include "tree/cells/local_cells.hpp"
 #include "auxamg_case.hpp"
 #include <algorithm>
 #include <mpi.h>
