@@ -3,6 +3,7 @@
 #include "tree/parts/bodies.hpp"
 #include "tree/hierarchy.hpp"
 #include "tree/cells/local_cells.hpp"
+#include <optional>
 #include <vector>
 
 namespace tessera::tree {
@@ -157,8 +158,8 @@ private:
   Buffer<T>               largest_diagonals(Level<T> &fine) const;
   double                  count_weak(const Level<T> &fine, const Buffer<int> &leaf, const Buffer<T> &d) const;
   bool                    has_pockets(Level<T> &fine, const Buffer<T> &d, double weak) const;
-  bool                    has_jumps(Level<T> &fine, Buffer<T> &d) const;
-  bool                    has_thin_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d) const;
+  bool                    has_jumps(Level<T> &fine, Buffer<T> &d);
+  bool                    has_thin_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d);
   bool                    find_parts(Level<T> &fine, const Cells &cells, const Buffer<double> &y,
                                      const Buffer<int> &leaf, Buffer<T> &d);
   Buffer<int>             label_parts(Level<T> &fine, const Buffer<int> &root, int offset) const;
@@ -208,6 +209,7 @@ private:
     double weak = 0; // couplings that do not count
   } parts_;
   Bodies                  body_, next_body_; // of a grid, and of the next one
+  std::optional<bool>     jumps_;            // of diagonal entries of the mesh, once they are counted
 };
 
 } // namespace tessera::tree

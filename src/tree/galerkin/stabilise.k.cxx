@@ -23,14 +23,15 @@ constexpr double least_asymmetry = 1e-5;
 // Such a share of a grid's nodes has got more than so much of its diagonal entry: convection prevails.
 constexpr double much_added = 0.05, much_of_grid = 0.02;
 
-template <class T> struct Noise {
+template <class T> struct Noise { // either sign at random
   const T *inverse;
   T       *x, *y;
   HD void  operator()(int q) const
   {
-    const T root = sqrt(inverse[q]);
-    x[q] = (T)scattered(golden_ratio * (2 * (uint64_t)q)) * root;
-    y[q] = (T)scattered(golden_ratio * (2 * (uint64_t)q + 1)) * root;
+    const T        root = sqrt(inverse[q]);
+    const uint64_t bits = mix((uint64_t)q);
+    x[q] = root * (T)((int)(bits & 2) - 1);
+    y[q] = root * (T)((int)(bits >> 1 & 2) - 1);
   }
 };
 template <class T, int BS> struct NoiseProducts { // y'A x - x'A y

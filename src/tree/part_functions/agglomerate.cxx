@@ -38,6 +38,13 @@ struct Sums {
   Couplings<double>         couplings() const { return {first.data(), to.get(), weight.get()}; }
 };
 
+// The largest of a cluster's couplings
+struct Largest {
+  double weight = 0;
+  int    entry = -1;
+  bool   alone = true; // no other one counts as equal
+};
+
 class Agglomeration {
 public:
   Agglomeration(MPI_Comm comm, const Rules &rules, bool distributed) :
@@ -68,7 +75,7 @@ private:
   int                  own_ = 0;        // clusters of own nodes come first, in order, then others of ghosts
   std::vector<Cluster> cluster_;
   std::vector<int>     node_, at_;      // the clusters of own nodes; where clusters are among the common ones
-  std::vector<double>  largest_;        // coupling of each own cluster
+  std::vector<Largest> largest_;        // coupling of each own cluster
   Sums                 sums_;           // their couplings
   CommonClusters       common_;
 };
@@ -102,13 +109,17 @@ template <class W> void Agglomeration::look_outside(const Couplings<W> &between)
 {
   largest_.resize((size_t)own_);
   for (int k = 0; k < own_; ++k) {
-    double sum = 0, largest = 0;
+    double sum = 0, largest = 0, second = 0;
+    int    entry = -1;
     for (int e = between.first[k]; e < between.first[k + 1]; ++e) {
       const double w = between.size(k, e);
-      sum += w, largest = std::max(largest, w);
+      sum += w;
+      entry   = w > largest ? e : entry;
+      second  = std::max(second, std::min(largest, w));
+      largest = std::max(largest, w);
     }
     cluster_[(size_t)k].outside = sum;
-    largest_[(size_t)k]         = largest;
+    largest_[(size_t)k]         = {largest, entry, second < Pick::equal * largest};
   }
 }
 
@@ -156,10 +167,11 @@ template <class W> bool Agglomeration::round(const Couplings<W> &between)
   for (int k = 0; k < own_; ++k) {
     const Cluster &c = cluster_[(size_t)k];
     if (rules_.has_closed(c) || divided(k)) continue;
-    Pick         pick;
-    const double likely = 0.999 * largest_[(size_t)k];
-    for (int e = between.first[k]; e < between.first[k + 1]; ++e)
-      if (const double w = between.size(k, e); w >= likely) {
+    const Largest &largest = largest_[(size_t)k];
+    Pick           pick;
+    if (largest.alone && largest.entry >= 0) pick.take(largest.weight, between.to[largest.entry]);
+    for (int e = between.first[k]; e < between.first[k + 1] && !largest.alone; ++e)
+      if (const double w = between.size(k, e); w >= Pick::equal * largest.weight) {
         const int q = between.to[e];
         pick.offer(c, w, cluster_[(size_t)q].id, cluster_[(size_t)q].name, q);
       }

@@ -50,12 +50,13 @@ HD inline double rounded(double w)
 
 // What a cluster is coupled with most; of two alike those that come first in an order of pairs at random.
 struct Pick {
+  static constexpr double equal = 0.999; // what is less beside the largest cannot be alike
   double   weight = 0, id = -1;
   uint64_t order = 0;
   int      at = -1;
   HD void  offer(const Cluster &from, double w, double other, double name, int k)
   {
-    if (!(w > 0) || w < 0.999 * weight) return;
+    if (!(w > 0) || w < equal * weight) return;
     w = rounded(w);
     if (w < weight) return;
     const double   low = from.name < name ? from.name : name, high = from.name < name ? name : from.name;
@@ -63,6 +64,7 @@ struct Pick {
     if (w == weight && next <= order) return;
     weight = w, id = other, order = next, at = k;
   }
+  void take(double w, int k) { weight = rounded(w), at = k; } // the only one that counts
 };
 
 // What a step of the smoother takes of a one, where rounding or couplings with the wrong sign make it less or more

@@ -46,21 +46,24 @@ template <class T> struct CountBesideBarriers {
 
 } // namespace
 
-// d: gets the largest diagonal entries of the nodes. Collective.
-template <class T> bool Setup<T>::has_jumps(Level<T> &fine, Buffer<T> &d) const
+// d: gets the largest diagonal entries of the nodes. Jumps of the mesh are counted once in a setup. Collective.
+template <class T> bool Setup<T>::has_jumps(Level<T> &fine, Buffer<T> &d)
 {
-  Buffer<double> sum = make<double>(1);
   d = largest_diagonals(fine);
+  if (jumps_) return *jumps_;
+  Buffer<double> sum = make<double>(1);
   sum_each(exec_, fine.points, CountJumps<T>{fine.i.data(), fine.j.data(), d.data(), 1}, sum.data());
-  return are_jumps(total(fetch(sum, 0)), fine.nodes, params_.dim);
+  jumps_ = are_jumps(total(fetch(sum, 0)), fine.nodes, params_.dim);
+  return *jumps_;
 }
 
 // Are there thin barriers in the plane, where diagonal entries do not jump? With convection, whose couplings pull and
 // are weak against the wind, this says nothing. y: places of the nodes; d: may get their largest diagonal entries. Of a
 // line across the mesh, meshes without barriers have up to 0.35 of nodes that seem to be beside one, and one barrier
 // through half of the mesh makes 0.9. Collective.
-template <class T> bool Setup<T>::has_thin_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d) const
+template <class T> bool Setup<T>::has_thin_barriers(Level<T> &fine, const Buffer<double> &y, Buffer<T> &d)
 {
+  if (jumps_.value_or(false)) return false;
   Buffer<double> sum = make<double>(1);
   sum_each(exec_, fine.points, CountBesideBarriers<T>{fine.i.data(), fine.j.data(), fine.a.data(), y.data()},
            sum.data());
@@ -71,8 +74,8 @@ template <class T> bool Setup<T>::has_thin_barriers(Level<T> &fine, const Buffer
 }
 
 #define INSTANTIATE(T) \
-  template bool Setup<T>::has_jumps(Level<T> &, Buffer<T> &) const; \
-  template bool Setup<T>::has_thin_barriers(Level<T> &, const Buffer<double> &, Buffer<T> &) const;
+  template bool Setup<T>::has_jumps(Level<T> &, Buffer<T> &); \
+  template bool Setup<T>::has_thin_barriers(Level<T> &, const Buffer<double> &, Buffer<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
