@@ -62,8 +62,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     Level<T> &level = levels_[(size_t)l];
     if (l && !symmetric_) stabilise(level);
     diagonal(level, l, perm, place);
-    if (l == last) break;
     if (!l) symmetric_ = !asymmetric(level, level.inverse.data(), level.work.x.data(), level.work.r.data());
+    if (l == last) break;
     if (!l) {
       const bool before = filtered_;
       weights_stay      = shape_stays && before && !sweeps();

@@ -9,7 +9,6 @@
 // convected by itself.
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
-#include "tree/rows.hpp"
 #include "exec/each.hpp"
 #include "exec/random.hpp"
 #include <cmath>
@@ -23,15 +22,21 @@ constexpr double least_asymmetry = 1e-5;
 // Such a share of a grid's nodes has got more than so much of its diagonal entry: convection prevails.
 constexpr double much_added = 0.05, much_of_grid = 0.02;
 
-template <class T> struct Noise { // either sign at random
-  const T *inverse;
-  T       *x, *y;
-  HD void  operator()(int q) const
+// Signs, and numbers with the mean square 1, over the roots of the diagonal. Signs alone would cancel where all
+// couplings are alike.
+template <class T> struct Noise {
+  const Key *key; // of the nodes; nullptr: their numbers stand for it
+  const T   *inverse;
+  int        bs;
+  T         *x, *y;
+  HD void    operator()(int q) const
   {
-    const T        root = sqrt(inverse[q]);
-    const uint64_t bits = mix((uint64_t)q);
-    x[q] = root * (T)((int)(bits & 2) - 1);
-    y[q] = root * (T)((int)(bits >> 1 & 2) - 1);
+    constexpr double root_of_three = 1.7320508;
+    const double     root = sqrt((double)inverse[q]);
+    const Key        k    = key ? key[q / bs] : (Key)(q / bs);
+    const uint64_t   bits = mix((k + 1) * 8 + (Key)(q % bs)); // the lowest ones are not in the number
+    x[q] = (T)(root * (double)((int)(bits & 2) - 1));
+    y[q] = (T)(root * root_of_three * in_interval(bits));
   }
 };
 template <class T, int BS> struct NoiseProducts { // y'A x - x'A y
@@ -94,7 +99,7 @@ template <class T> struct Stabilise {
 template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level, const T *inverse, T *x, T *y)
 {
   Buffer<double> sum = make<double>(1);
-  for_each(exec_, level.unknowns(), Noise<T>{inverse, x, y});
+  for_each(exec_, level.unknowns(), Noise<T>{level.start.data(), inverse, params_.bs, x, y});
   level.halo(x);
   level.halo(y);
   with_block(params_.bs, [&](auto b) {

@@ -48,7 +48,7 @@ HD inline Pick pick_among(const Cluster *cluster, int k, int first, int end, con
   for (int e = first; e < end; ++e)
     if (to[e] != k && weight[e] > most) most = weight[e];
   for (int e = first; e < end; ++e)
-    if (to[e] != k && weight[e] >= 0.999 * most)
+    if (to[e] != k && weight[e] >= Pick::equal * most)
       pick.offer(cluster[k], weight[e], cluster[to[e]].id, cluster[to[e]].name, to[e]);
   return pick;
 }
