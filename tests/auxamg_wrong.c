@@ -163,7 +163,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
 int main(int argc, char **argv)
 {
   static const char *const cases[] = {"good", "number", "null", "nan", "equal", "line", "plane", "flat", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "penalty", "one penalty", "norows", "nonsquare", "nofile", "noh5file"};
-  static const char *const together[] = {"-pc_auxamg_variant aggregation -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant aggregation -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0", "-pc_auxamg_smoother_degree 101"};
+  static const char *const together[] = {"-pc_auxamg_variant aggregation -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant aggregation -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0", "-pc_auxamg_smoother_degree 101", "-ksp_type gmres -pc_auxamg_cycle k", "-ksp_type fgmres -pc_auxamg_cycle k"};
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));

@@ -95,6 +95,26 @@ static PetscErrorCode MakeLinear(PC pc, const char *who)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The K-cycle of more than two grids is another operator in every application. Methods whose residuals take it for the
+// same one say that they have converged where they have not.
+static PetscErrorCode RefuseCycleK(PC pc, KSP ksp)
+{
+  PetscBool relies;
+  size_t    grids = 0;
+
+  PetscFunctionBegin;
+  WithHierarchy((PC_AuxAMG *)pc->data, [&](auto &h) { grids = h.levels().size(); });
+  if (grids <= 2) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &relies, KSPGMRES, KSPLGMRES, KSPPGMRES, KSPDGMRES, KSPBCGS,
+                                      KSPBCGSL, KSPIBCGS, KSPCGS, KSPTFQMR, KSPTCQMR, KSPMINRES, KSPCR, KSPPIPECG,
+                                      KSPPIPECR, KSPGROPPCG, ""));
+  PetscCheck(!relies, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-pc_auxamg_cycle k is not linear, and KSP %s needs a linear preconditioner. Use -ksp_type fgmres or fcg, "
+             "or -pc_auxamg_cycle w or amli",
+             ((PetscObject)ksp)->type_name);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
@@ -106,7 +126,8 @@ static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
   a->asked = PETSC_TRUE;
   PetscCall(KSPGetType(ksp, &type));
   if (tessera::StandsRounding(type)) PetscFunctionReturn(PETSC_SUCCESS);
-  const PetscErrorCode ierr = MakeLinear(pc, type);
+  PetscErrorCode ierr = a->options.cycle == PC_AUXAMG_CYCLE_K ? RefuseCycleK(pc, ksp) : PETSC_SUCCESS;
+  if (!ierr) ierr = MakeLinear(pc, type);
   if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

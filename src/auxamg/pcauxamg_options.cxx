@@ -244,7 +244,8 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
    that out by eight steps on a coarse grid. On a device it does so from a million unknowns a card in the plane on,
    where stiff bodies or inclusions have functions of their own.
 
-   The K-cycle is no linear operator: other Krylov methods than `KSPCG` and `KSPFCG` must be flexible (`KSPFGMRES`).
+   The K-cycle is no linear operator: other Krylov methods than `KSPCG` and `KSPFCG` must be flexible (`KSPFGMRES`). A
+   solve with `KSPGMRES`, `KSPBCGS` and others that need a linear one is refused.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetCycle()`, `PCAuxAMGSetCycleInner()`
 @*/

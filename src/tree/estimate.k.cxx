@@ -57,9 +57,9 @@ template <class T> struct TakeDiagonal {
   }
 };
 template <class T> struct InvertDiagonal {
-  const double *largest;
-  T            *d;
-  HD void       operator()(int p) const { d[p] = d[p] > (T)(1e-16 * *largest) ? 1 / d[p] : 0; }
+  static constexpr T least = std::numeric_limits<T>::min(); // whose inverse is finite
+  T *d;
+  HD void operator()(int p) const { d[p] = d[p] > least ? 1 / d[p] : 0; }
 };
 
 template <class T> struct Root {
@@ -212,7 +212,7 @@ template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, c
                             number ? nullptr : place.data(), params_.bs, level.inverse.data()},
             (Diagonals *)(statistics_.data() + at));
   if (level.distributed) reduce_statistics({at, at + 1}, MPI_MAX);
-  for_each(exec_, unknowns, InvertDiagonal<T>{statistics_.data() + at, level.inverse.data()});
+  for_each(exec_, unknowns, InvertDiagonal<T>{level.inverse.data()});
 }
 
 template <class T> void Operator<T>::roots(Buffer<T> &root) const

@@ -228,6 +228,7 @@ private:
   bool    reread(const Rows &rows, Failure &failure); // false: other rows are Dirichlet rows
   void    couplings(const Rows &rows);
   bool    bodies_moved();
+  void    set_scale(double largest, double least);
   Failure find_constrained(const Rows &rows);
   void    stretch_frame(const Rows &rows, const Buffer<double> &x);
   void    vectors(int l);
@@ -264,6 +265,7 @@ private:
   bool                  amli_      = false; // V-cycles are slow
   int                   twice_     = INT_MAX; // so many grids of a W-cycle, from the mesh on, visit the next one twice
   bool                  rounded_   = false; // values lose to T what the matrix does with a constant, or do not suit it
+  bool                  wide_      = false; // the range of T is too small for the diagonal entries
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
   struct Values {
     Buffer<T> a, inverse;

@@ -5,6 +5,7 @@
 #include "exec/each.hpp"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tessera::tree {
 
@@ -18,7 +19,7 @@ struct Findings {
   // a row with an entry that is not finite; without a positive diagonal; too long
   int     bad = 0, worst = 0, dense = 0;
   int     other   = 0;                   // it is fixed now, no longer, or otherwise
-  double  largest = 0;                   // diagonal entry that is not fixed
+  double  largest = 0, least = HUGE_VAL; // diagonal entries that are not fixed
   HD void join(const Findings &o)
   {
     bad     = o.bad > bad ? o.bad : bad;
@@ -26,6 +27,7 @@ struct Findings {
     dense   = o.dense > dense ? o.dense : dense;
     other   = o.other > other ? o.other : other;
     largest = o.largest > largest ? o.largest : largest;
+    least   = o.least < least ? o.least : least;
   }
 };
 
@@ -48,7 +50,7 @@ HD inline double scan_row(const Rows &m, int bs, int row, const Shared &at, unsi
   if (!(diagonal - diagonal == 0) || !(off - off == 0)) mine.bad = m.n * bs - row;
   else if (!(diagonal > 0)) mine.worst = m.n * bs - row;
   constrained = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : unconstrained;
-  if (constrained == unconstrained) mine.largest = diagonal;
+  if (constrained == unconstrained) mine.largest = mine.least = diagonal;
   found.join(mine);
   return diagonal;
 }
@@ -99,8 +101,10 @@ template <class T> struct RereadRows {
     unsigned char is       = unconstrained;
     double        diagonal = place ? m.a[m.i[row] + place[row]] : 0;
     Index         stands;
-    if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
-    else diagonal = scan_row(m, bs, row, at, is, stands, found);
+    if (place && counts(row, diagonal)) {
+      found.largest = diagonal > found.largest ? diagonal : found.largest;
+      found.least   = diagonal < found.least ? diagonal : found.least;
+    } else diagonal = scan_row(m, bs, row, at, is, stands, found);
     if (at.thread) return;
     const ptrdiff_t p = place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
     if (is != constrained[row]) found.other = 1;
@@ -322,6 +326,13 @@ static double scale_of(double largest)
   return std::ldexp(1, -std::clamp(exponent, -1000, 1000));
 }
 
+// For diagonal entries from `least` to `largest`
+template <class T> void Hierarchy<T>::set_scale(double largest, double least)
+{
+  scale_ = scale_of(largest);
+  wide_  = largest * std::sqrt((double)std::numeric_limits<T>::min()) > least;
+}
+
 template <class T> Failure Hierarchy<T>::find_constrained(const Rows &rows)
 {
   const int        unknowns = rows.n * params_.bs, log_threads = shared_by(exec_, rows, params_.bs);
@@ -331,9 +342,9 @@ template <class T> Failure Hierarchy<T>::find_constrained(const Rows &rows)
   const Findings all     = join_each<Findings>(
     exec_, unknowns << log_threads,
     FindConstrained{rows, params_.bs, constrained_.kind.data(), diagonal_.data(), log_threads});
-  double         largest = all.largest;
-  MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
-  scale_ = scale_of(largest);
+  double         ends[] = {all.largest, -all.least};
+  MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
+  set_scale(ends[0], -ends[1]);
   return refuse(exec_, rows, params_.bs, all);
 }
 
@@ -393,7 +404,7 @@ template <class T> double Hierarchy<T>::fill(const Rows &rows, const T *before, 
     // On a device applications do not bring right-hand sides to the size 1: where entries of the matrix are far from
     // it, they may be beyond single precision.
     const bool far = std::abs(std::ilogb(scale_)) > 64;
-    rounded_       = rounded_ || (far && !normalises());
+    rounded_       = rounded_ || wide_ || (far && !normalises());
   }
   return read.change.v;
 }
@@ -410,12 +421,12 @@ template <class T> bool Hierarchy<T>::reread(const Rows &rows, Failure &failure)
     RereadRows<T>{rows, params_.bs, constrained_.kind.data(), where_.data(), scale, level.work.r.data(),
                   diagonal_.data(), log_threads});
   failure = refuse(exec_, rows, params_.bs, mine);
-  double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
-  MPI_Allreduce(here, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
+  double here[4] = {(double)(failure.kind != 0), (double)mine.other, mine.largest, -mine.least}, worst[4], change;
+  MPI_Allreduce(here, worst, 4, MPI_DOUBLE, MPI_MAX, comm_);
   if (worst[0] > 0 || worst[1] > 0) return worst[0] > 0;
   level.halo(level.work.z.data());
   level.halo(level.work.r.data());
-  scale_ = scale_of(worst[2]);
+  set_scale(worst[2], -worst[3]);
   change = fill(rows, level.work.z.data(), level.work.r.data(), scale / scale_);
   MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, comm_);
   level.change += (float)change;
