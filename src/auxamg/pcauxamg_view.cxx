@@ -9,12 +9,13 @@ using tessera::PC_AuxAMG;
 template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, const H &h)
 {
   std::vector<std::string> doubts;
-  char                     text[256];
+  char                     text[320];
   const double             complexity = ComplexityOf(h).entries;
   if (h.crowded() > 0) {
     (void)PetscSNPrintf(text, sizeof(text),
                         "%.0f nodes lie in cells that cannot be split and are only smoothed: they coincide, or sizes "
-                        "of elements are below 2^-%d (%.0e) of the mesh's extent. Is a point far from all others?",
+                        "of elements are below 2^-%d (%.0e) of the mesh's extent. Is a point far from all others, or "
+                        "are the coordinates of a node not beside each other?",
                         h.crowded(), tessera::tree::depth(a->params.dim),
                         std::exp2(-tessera::tree::depth(a->params.dim)));
     doubts.push_back(text);
