@@ -107,6 +107,11 @@ template <class T> struct JoinParts {
   FirstLabels first;
   int        *parent;
   Coupled<T>  coupled;
+#ifdef __CUDA_ARCH__
+  static constexpr int log_met = 3; // a thread's memory
+#else
+  static constexpr int log_met = 5;
+#endif
   HD bool     closed(int k, int v) const { return first.of(root_of(parent, k)) == largest[v]; }
   HD void     operator()(int l) const
   {
@@ -114,7 +119,7 @@ template <class T> struct JoinParts {
     const int *const own     = vertex + (ptrdiff_t)corners * l;
     unsigned         open    = 0;
     int              part    = -1;
-    Key              met[32] = {}; // pairs of parts, the last ones
+    Key              met[1 << log_met] = {}; // pairs of parts, the last ones
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       if (leaf[p] != l) continue;
       if (root[p] != part) {
@@ -126,7 +131,7 @@ template <class T> struct JoinParts {
       for (int e = i[p]; open && e < i[p + 1]; ++e) {
         const int k = leaf[j[e]], r = root[j[e]];
         const Key pair = (Key)(part + 1) << 32 | (Key)r;
-        Key      &last = met[(unsigned)r * 0x9e3779b1u >> 27]; // 32 places
+        Key      &last = met[(unsigned)r * 0x9e3779b1u >> (32 - log_met)];
         if (k < 0 || k == l || pair == last || !coupled(p, e, j[e])) continue;
         last = pair;
         open &= ~join(own, part, vertex + (ptrdiff_t)corners * k, r, open);
