@@ -99,15 +99,19 @@ static PetscErrorCode MakeLinear(PC pc, const char *who)
 // same one say that they have converged where they have not.
 static PetscErrorCode RefuseCycleK(PC pc, KSP ksp)
 {
-  PetscBool relies;
-  size_t    grids = 0;
+  PetscBool   relies;
+  size_t      grids = 0;
+  const char *prefix;
 
   PetscFunctionBegin;
+  PetscCall(KSPGetOptionsPrefix(ksp, &prefix));
+  if (prefix && strstr(prefix, "esteig_")) PetscFunctionReturn(PETSC_SUCCESS); // of KSPCHEBYSHEV: an estimate will do
   WithHierarchy((PC_AuxAMG *)pc->data, [&](auto &h) { grids = h.levels().size(); });
   if (grids <= 2) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &relies, KSPGMRES, KSPLGMRES, KSPPGMRES, KSPDGMRES, KSPBCGS,
                                       KSPBCGSL, KSPIBCGS, KSPCGS, KSPTFQMR, KSPTCQMR, KSPMINRES, KSPCR, KSPPIPECG,
-                                      KSPPIPECR, KSPGROPPCG, ""));
+                                      KSPPIPECR, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2,
+                                      KSPPIPEBCGS, KSPSYMMLQ, KSPGLTR, ""));
   PetscCheck(!relies, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "-pc_auxamg_cycle k is not linear, and KSP %s needs a linear preconditioner. Use -ksp_type fgmres or fcg, "
              "or -pc_auxamg_cycle w or amli",

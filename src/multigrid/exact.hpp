@@ -26,6 +26,9 @@ template <class T> struct ExactSolver {
   int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
   Buffer<T> inverse, b, several;            // b: of all processes; of several right-hand sides
   Staging   message;
+  // Beside the largest diagonal entry; such an unknown is nothing but rounding, and takes no part: it is scaled to
+  // zero, and has a row of the identity while the others are inverted.
+  double    absent = 1e-16;
   size_t    bytes() const { return inverse.bytes() + b.bytes() + several.bytes(); }
   // `mine` of the unknowns are on this process where the processes divide them, else all.
   void place(const Exec &exec, const Comm &comm, int mine, bool divided);

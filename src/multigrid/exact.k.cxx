@@ -29,10 +29,6 @@ template <class T, class V> struct Dense {
 // Entries of the operator, scaled to a unit diagonal, that differ by more from their transposes make it one that is not
 // symmetric; what rounding does is less.
 constexpr double asymmetry = 1e-4;
-// Beside the largest diagonal entry; such an unknown is nothing but rounding, and takes no part: it is scaled to zero,
-// and has a row of the identity while the others are inverted.
-constexpr double absent = 1e-16;
-
 // A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot
 // after the other: what is swept is minus the inverse, and symmetric all the time. *norm2 is the square of the
 // inverse's Frobenius norm before it is scaled back, or -1 where a pivot is not positive or the operator not symmetric.
@@ -41,7 +37,7 @@ template <class T> struct SweepLast {
   const T   *a;
   int        nodes, bs;
   T         *inverse;
-  double    *norm2;
+  double     absent, *norm2;
   static constexpr int threads = 256;
   static size_t bytes(size_t n) { return (n * n + 3 * n) * sizeof(double); }
   template <class Block> HD void operator()(Block &block) const
@@ -142,7 +138,7 @@ template <class T> bool ExactSolver<T>::invert_rows(const Exec &exec, const int 
   if (!order || SweepLast<T>::bytes(order) > device::block_scratch(exec.space)) return false;
   if (inverse.size() != order * order) inverse.resize(Extent{order * order, exec.space});
   forall_blocks(exec, 1, SweepLast<T>::threads, SweepLast<T>::bytes(order),
-                SweepLast<T>{i, j, a, nodes, bs, inverse.data(), norm2});
+                SweepLast<T>{i, j, a, nodes, bs, inverse.data(), absent, norm2});
   return true;
 }
 
