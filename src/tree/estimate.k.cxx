@@ -245,10 +245,10 @@ template <class T> void NumericSetup<T>::restrict_kept(Level<T> &fine, Level<T> 
 }
 
 // In single precision rounding is much of many entries, which correct_sums() mends, or a reason for double precision.
-template <class T> void NumericSetup<T>::raise_nearly_null(Level<T> &fine, Level<T> &coarse)
+template <class T> void NumericSetup<T>::raise_nearly_null(Level<T> &fine, Level<T> &coarse, bool first)
 {
   if (sizeof(T) < sizeof(double)) return;
-  if (&fine == &levels_[0]) {
+  if (first) {
     sizes_ = make_unset<T>((size_t)fine.unknowns());
     for_each(exec_, fine.unknowns(), Inverse<T>{fine.inverse.data(), sizes_.data()});
   }
@@ -437,7 +437,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
   template T      *NumericSetup<T>::row_sums(size_t); \
   template void    NumericSetup<T>::correct_sums(Level<T> &, Level<T> &); \
-  template void    NumericSetup<T>::raise_nearly_null(Level<T> &, Level<T> &); \
+  template void    NumericSetup<T>::raise_nearly_null(Level<T> &, Level<T> &, bool); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::bound_eigenvalue(int, const double *); \

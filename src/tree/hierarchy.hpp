@@ -106,7 +106,7 @@ private:
   void    stabilise(Level<T> &level);
   bool    needs_sums() const { return sizeof(T) < sizeof(double) && (params_.bs == 1 || params_.falls_back); }
   void    correct_sums(Level<T> &fine, Level<T> &coarse);
-  void    raise_nearly_null(Level<T> &fine, Level<T> &coarse);
+  void    raise_nearly_null(Level<T> &fine, Level<T> &coarse, bool first); // first: of a run
   void    restrict_kept(Level<T> &fine, Level<T> &coarse, Buffer<T> &kept);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);

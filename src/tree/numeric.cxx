@@ -56,8 +56,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     return any > 0;
   };
   ++setups_;
-  convective_ = false, symmetric_ = true;
-  coarsest_.absent = last ? rounding : 0;
+  convective_ = false, symmetric_ = true, coarsest_.absent = last ? rounding : 0;
   prepare_statistics();
   if (const size_t largest = max_values(levels_); strategy_->keeps_work && !sweeps() && old_.size() < largest)
     old_ = make_unset<T>(largest);
@@ -95,7 +94,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     }
     product(level, next);
     correct_sums(level, next);
-    raise_nearly_null(level, next);
+    raise_nearly_null(level, next, !l);
   }
   if (!strategy_->keeps_work) old_ = Buffer<T>(), sums_ = Buffer<T>(), sizes_ = Buffer<T>();
   const bool     swept = sweep_last();
@@ -163,9 +162,13 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
   for (int l = top; l <= last; ++l) {
     if (turned && l > top) drop_rounding(levels_[(size_t)l]);
     diagonal(levels_[(size_t)l], l, perm, place, rounding);
-    if (l < last) invert_blocks(levels_[(size_t)l]);
-    if (l < last) product(levels_[(size_t)l], levels_[(size_t)l + 1]);
+    if (l == last) break;
+    Level<T> &level = levels_[(size_t)l], &next = levels_[(size_t)l + 1];
+    invert_blocks(level);
+    product(level, next);
+    raise_nearly_null(level, next, l == top);
   }
+  if (!strategy_->keeps_work) sizes_ = Buffer<T>();
   const bool swept = sweep_last();
   for (int l = top + 1; l < last; ++l) coarse.push_back(l);
   const Buffer<double> found = estimate(coarse);
