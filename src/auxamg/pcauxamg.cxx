@@ -99,7 +99,7 @@ static PetscErrorCode MakeLinear(PC pc, const char *who)
 // same one say that they have converged where they have not.
 static PetscErrorCode RefuseCycleK(PC pc, KSP ksp)
 {
-  PetscBool   relies;
+  PetscBool   symmetric, relies;
   size_t      grids = 0;
   const char *prefix;
 
@@ -108,11 +108,10 @@ static PetscErrorCode RefuseCycleK(PC pc, KSP ksp)
   if (prefix && strstr(prefix, "esteig_")) PetscFunctionReturn(PETSC_SUCCESS); // of KSPCHEBYSHEV: an estimate will do
   WithHierarchy((PC_AuxAMG *)pc->data, [&](auto &h) { grids = h.levels().size(); });
   if (grids <= 2) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(tessera::NeedsSymmetry(ksp, &symmetric)); // but those that PCPreSolve_AuxAMG() has let pass
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &relies, KSPGMRES, KSPLGMRES, KSPPGMRES, KSPDGMRES, KSPBCGS,
-                                      KSPBCGSL, KSPIBCGS, KSPCGS, KSPTFQMR, KSPTCQMR, KSPMINRES, KSPCR, KSPPIPECG,
-                                      KSPPIPECR, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2,
-                                      KSPPIPEBCGS, KSPSYMMLQ, KSPGLTR, ""));
-  PetscCheck(!relies, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+                                      KSPBCGSL, KSPIBCGS, KSPPIPEBCGS, KSPCGS, KSPTFQMR, KSPTCQMR, ""));
+  PetscCheck(!symmetric && !relies, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "-pc_auxamg_cycle k is not linear, and KSP %s needs a linear preconditioner. Use -ksp_type fgmres or fcg, "
              "or -pc_auxamg_cycle w or amli",
              ((PetscObject)ksp)->type_name);

@@ -28,7 +28,8 @@ template <class T> struct ExactSolver {
   Staging   message;
   // Beside the largest diagonal entry; such an unknown is nothing but rounding, and takes no part: it is scaled to
   // zero, and has a row of the identity while the others are inverted.
-  double    absent = 1e-16;
+  static constexpr double rounding = 1e-16;
+  double    absent = rounding;
   size_t    bytes() const { return inverse.bytes() + b.bytes() + several.bytes(); }
   // `mine` of the unknowns are on this process where the processes divide them, else all.
   void place(const Exec &exec, const Comm &comm, int mine, bool divided);

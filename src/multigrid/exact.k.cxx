@@ -29,6 +29,7 @@ template <class T, class V> struct Dense {
 // Entries of the operator, scaled to a unit diagonal, that differ by more from their transposes make it one that is not
 // symmetric; what rounding does is less.
 constexpr double asymmetry = 1e-4;
+
 // A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot
 // after the other: what is swept is minus the inverse, and symmetric all the time. *norm2 is the square of the
 // inverse's Frobenius norm before it is scaled back, or -1 where a pivot is not positive or the operator not symmetric.

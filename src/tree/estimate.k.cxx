@@ -14,7 +14,6 @@ namespace tessera::tree {
 
 namespace {
 
-// 1 / a_pp of each unknown, or zero: the unknown is not there.
 struct Diagonals {
   double  v = 0, below = 0; // the largest entry, and how far one is below zero
   HD void join(const Diagonals &o)
@@ -56,12 +55,12 @@ template <class T> struct TakeDiagonal {
     }
   }
 };
+// 1 / a_pp of each unknown, or zero: the unknown is not there. However small an entry is beside the largest one, it
+// counts, as coefficients may jump by that much; what rounding leaves of no energy is raised by raise_nearly_null().
 template <class T> struct InvertDiagonal {
   static constexpr T least = std::numeric_limits<T>::min(); // whose inverse is finite
-  const double *largest;
-  double        absent; // beside it
-  T            *d;
-  HD void       operator()(int p) const { d[p] = d[p] > least && d[p] > (T)(absent * *largest) ? 1 / d[p] : 0; }
+  T      *d;
+  HD void operator()(int p) const { d[p] = d[p] > least ? 1 / d[p] : 0; }
 };
 
 template <class T> struct Root {
@@ -163,8 +162,7 @@ template <class T> struct StartVector {
   T         *v;
   HD void    operator()(int p) const
   {
-    const Key k = key ? key[p / bs] : (Key)(p / bs);
-    v[p]        = inverse[p] > 0 ? (T)(scattered((k + 1) * 8 + (Key)(p % bs)) * sqrt((double)inverse[p])) : 0;
+    v[p] = inverse[p] > 0 ? (T)(scattered(key_of_unknown(key, bs, p)) * sqrt((double)inverse[p])) : 0;
   }
 };
 
@@ -203,10 +201,8 @@ template <class T> void NumericSetup<T>::reduce_statistics(const std::vector<siz
   give(std::move(here), statistics_.data(), exec_.space);
 }
 
-// absent: beside the largest entry; such an unknown is rounding. The matrix of the mesh has none, and coarse operators
-// have none that raise_nearly_null() has looked at.
 template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, const Buffer<int> &perm,
-                                                        const Buffer<Diagonal> &place, double absent)
+                                                        const Buffer<Diagonal> &place)
 {
   const int    unknowns = level.n * params_.bs;
   const size_t at = (size_t)number * (size_t)statistics;
@@ -216,7 +212,7 @@ template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, c
                             number ? nullptr : place.data(), params_.bs, level.inverse.data()},
             (Diagonals *)(statistics_.data() + at));
   if (level.distributed) reduce_statistics({at, at + 1}, MPI_MAX);
-  for_each(exec_, unknowns, InvertDiagonal<T>{statistics_.data() + at, absent, level.inverse.data()});
+  for_each(exec_, unknowns, InvertDiagonal<T>{level.inverse.data()});
 }
 
 template <class T> void Operator<T>::roots(Buffer<T> &root) const
@@ -432,7 +428,7 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
 
 #define INSTANTIATE(T) \
   template void    NumericSetup<T>::prepare_statistics(); \
-  template void    NumericSetup<T>::diagonal(Level<T> &, int, const Buffer<int> &, const Buffer<Diagonal> &, double); \
+  template void    NumericSetup<T>::diagonal(Level<T> &, int, const Buffer<int> &, const Buffer<Diagonal> &); \
   template void    Operator<T>::roots(Buffer<T> &) const; \
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
   template T      *NumericSetup<T>::row_sums(size_t); \

@@ -111,8 +111,7 @@ private:
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
-  void    diagonal(Level<T> &level, int number, const Buffer<int> &perm, const Buffer<Diagonal> &place,
-                   double absent);
+  void    diagonal(Level<T> &level, int number, const Buffer<int> &perm, const Buffer<Diagonal> &place);
   void                       lanczos(const std::vector<int> &grids, int first, int end);
   Buffer<double>             estimate(std::vector<int> grids);
   double  change_of(int number, const double *found) const;

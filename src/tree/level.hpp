@@ -28,6 +28,13 @@ struct SharedBlocks;
 template <class T> struct Level;
 enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
 
+// A number of each unknown for random numbers. key: of the nodes; nullptr: their numbers stand for it.
+HD inline uint64_t key_of_unknown(const Key *key, int bs, int p)
+{
+  const Key k = key ? key[p / bs] : (Key)(p / bs);
+  return (k + 1) * 8 + (Key)(p % bs);
+}
+
 // Gauss-Seidel on a level: its nodes by colours, and on the mesh the blocks that are solved exactly.
 template <class T> struct GaussSeidel {
   Buffer<int>      order;  // nodes, colour by colour

@@ -10,8 +10,6 @@ namespace tessera::tree {
 // outweigh the rest on a coarse one. So is an interpolation that is smoothed, by the operator of the mesh. With blocks
 // B of D, whose least eigenvalues may be small, those of B^-1 A move by more.
 constexpr double slight = 0.05;
-// Beside the largest diagonal entry of a coarse operator; what is less may be what rounding leaves of no energy.
-constexpr double rounding = 1e-16;
 
 // At most so many eigenvalues of an operator are zero: those of constants and of rotations.
 static int null_space(const Params &params, bool singular)
@@ -56,14 +54,14 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     return any > 0;
   };
   ++setups_;
-  convective_ = false, symmetric_ = true, coarsest_.absent = last ? rounding : 0;
+  convective_ = false, symmetric_ = true, coarsest_.absent = last ? coarsest_.rounding : 0; // the mesh has no rounding
   prepare_statistics();
   if (const size_t largest = max_values(levels_); strategy_->keeps_work && !sweeps() && old_.size() < largest)
     old_ = make_unset<T>(largest);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (l && !symmetric_) stabilise(level);
-    diagonal(level, l, perm, place, 0);
+    diagonal(level, l, perm, place);
     if (!l) symmetric_ = !asymmetric(level, level.inverse.data(), level.work.x.data(), level.work.r.data());
     if (l == last) break;
     if (!l) {
@@ -157,11 +155,10 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
   const int        last = (int)levels_.size() - 1;
   std::vector<int> coarse;
   ++setups_;
-  coarsest_.absent = rounding;
   prepare_statistics();
   for (int l = top; l <= last; ++l) {
     if (turned && l > top) drop_rounding(levels_[(size_t)l]);
-    diagonal(levels_[(size_t)l], l, perm, place, rounding);
+    diagonal(levels_[(size_t)l], l, perm, place);
     if (l == last) break;
     Level<T> &level = levels_[(size_t)l], &next = levels_[(size_t)l + 1];
     invert_blocks(level);

@@ -33,8 +33,7 @@ template <class T> struct Noise {
   {
     constexpr double root_of_three = 1.7320508;
     const double     root = sqrt((double)inverse[q]);
-    const Key        k    = key ? key[q / bs] : (Key)(q / bs);
-    const uint64_t   bits = mix((k + 1) * 8 + (Key)(q % bs)); // the lowest ones are not in the number
+    const uint64_t   bits = mix(key_of_unknown(key, bs, q)); // the lowest ones are not in the number
     x[q] = (T)(root * (double)((int)(bits & 2) - 1));
     y[q] = (T)(root * root_of_three * in_interval(bits));
   }
